@@ -1,0 +1,9 @@
+//! OpenBao: a small HTTP client of the dozen endpoints the bootstrap needs, the init file, and the journal that makes initialisation crash-safe.
+
+pub mod client;
+pub mod init_file;
+pub mod journal;
+
+pub use client::{Client, Error, Health, SealStatus};
+pub use init_file::InitFile;
+pub use journal::{Journal, JournalState};

@@ -1,0 +1,1 @@
+//! Installer: coredns_patch.

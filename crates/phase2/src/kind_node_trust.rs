@@ -1,0 +1,1 @@
+//! Installer: kind_node_trust.

@@ -1,0 +1,1 @@
+//! Installer: local_path_provisioner.

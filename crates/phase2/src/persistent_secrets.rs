@@ -1,0 +1,1 @@
+//! Installer: persistent_secrets.

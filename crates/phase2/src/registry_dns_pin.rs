@@ -1,0 +1,1 @@
+//! Installer: registry_dns_pin.

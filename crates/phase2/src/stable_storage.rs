@@ -1,0 +1,1 @@
+//! Installer: stable_storage.

@@ -1,0 +1,1 @@
+//! Installer: wildcard_certs.

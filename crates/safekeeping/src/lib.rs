@@ -1,0 +1,11 @@
+//! Private files: written atomically, mode 0600, fsynced; the snapshot of the chart's Secrets; the run lock.
+//!
+//! Knows nothing of Kubernetes. Everything that must survive a cluster's recreation goes to disk through here.
+
+pub mod lock;
+pub mod password;
+pub mod private_file;
+pub mod snapshot;
+
+pub use lock::{LockError, RunLock};
+pub use private_file::{Error, Mended, Written};
