@@ -69,6 +69,20 @@ pub struct ImagePin {
     /// `sha256:…` where upstream's digest is known.
     #[serde(default)]
     pub digest: Option<String>,
+    /// Where a chart's values take this image from; images without it are named by the chart itself.
+    #[serde(default)]
+    pub sets: Option<ImageTarget>,
+}
+
+/// The place in a chart's values that an image pin fills.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ImageTarget {
+    /// Key in `helm_repositories`.
+    pub chart: String,
+    /// Dotted path of the map that takes `registry`, `repository`, `tag` (and `digest`), for example `server.image`. MinIO's chart has no `registry` key: there the
+    /// repository is written whole.
+    pub at: String,
 }
 
 /// One program.
