@@ -1,8 +1,16 @@
 //! One private file: read, written, its mode mended.
 
+use std::fs::{self, DirBuilder, File, Permissions};
+use std::io::{self, ErrorKind, Write as _};
+use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
-use zeroize::Zeroizing;
+use zeroize::{Zeroize as _, Zeroizing};
+
+/// Mode of every private file.
+const FILE_MODE: u32 = 0o600;
+/// Mode of every folder made for private files.
+const FOLDER_MODE: u32 = 0o700;
 
 /// What a write did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,27 +61,311 @@ pub enum Error {
 impl Error {
     /// What the user can do about it.
     pub fn hint(&self) -> String {
-        todo!()
+        match self {
+            Self::Io { action, path, source } => {
+                let folder = path.parent().unwrap_or(path).display();
+                match source.kind() {
+                    ErrorKind::StorageFull | ErrorKind::QuotaExceeded => {
+                        format!("free some space for {folder} and run the command again; what was there before is untouched")
+                    }
+                    ErrorKind::ReadOnlyFilesystem => {
+                        format!("{folder} is on a read-only file system: remount it writable, or use a workspace elsewhere; what was there before is untouched")
+                    }
+                    ErrorKind::PermissionDenied => {
+                        format!("give the user that runs blueprint the right to {action} {} (check owner and mode with `ls -ld`)", path.display())
+                    }
+                    ErrorKind::IsADirectory | ErrorKind::NotADirectory => {
+                        format!("expected a plain file at {}; move away what stands in its place", path.display())
+                    }
+                    _ => format!("check {} and its folder, then run the command again", path.display()),
+                }
+            }
+            Self::Malformed { path, expected, .. } => format!(
+                "put back an intact copy of {} (a {expected}) from a backup; move the file away only if the data that belongs to it may be lost",
+                path.display()
+            ),
+        }
+    }
+
+    pub(crate) fn io(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
+        let path = path.to_owned();
+        move |source| Self::Io { action, path, source }
     }
 }
 
 /// Writes `bytes` to `path` with mode 0600: temporary file beside it, fsync, rename, fsync of the folder. Missing parent folders are made 0700.
-/// The same bytes already there leave the file untouched (its mode is mended).
+/// The same bytes already there leave the file untouched (its mode is mended). A symbolic link stays one: the file it leads to is written.
 pub fn write(path: &Path, bytes: &[u8]) -> Result<Written, Error> {
-    todo!()
+    let target = follow_link(path)?;
+    let present = read(&target)?;
+    if present.as_ref().is_some_and(|present| present.as_slice() == bytes) {
+        mend_mode(&target, FILE_MODE)?;
+        return Ok(Written::Unchanged);
+    }
+    let folder = parent_of(&target);
+    create_folders(folder)?;
+    replace(&target, folder, bytes)?;
+    Ok(if present.is_some() { Written::Replaced } else { Written::Created })
 }
 
 /// Reads a private file; `None` if there is none.
 pub fn read(path: &Path) -> Result<Option<Zeroizing<Vec<u8>>>, Error> {
-    todo!()
+    match fs::read(path) {
+        Ok(bytes) => Ok(Some(Zeroizing::new(bytes))),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        Err(source) => Err(Error::io("read", path)(source)),
+    }
 }
 
 /// Reads a private file as UTF-8 text without its last line end; `None` if there is none.
 pub fn read_text(path: &Path) -> Result<Option<Zeroizing<String>>, Error> {
-    todo!()
+    let Some(mut bytes) = read(path)? else { return Ok(None) };
+    let mut text = match String::from_utf8(std::mem::take(&mut *bytes)) {
+        Ok(text) => Zeroizing::new(text),
+        Err(error) => {
+            let valid = error.utf8_error().valid_up_to();
+            error.into_bytes().zeroize();
+            return Err(Error::Malformed {
+                path: path.to_owned(),
+                expected: "text file",
+                found: format!("its byte {valid} is not UTF-8"),
+            });
+        }
+    };
+    if text.ends_with('\n') {
+        text.pop();
+        if text.ends_with('\r') {
+            text.pop();
+        }
+    }
+    Ok(Some(text))
 }
 
-/// Walks `folder` and brings every file to 0600 and every folder to 0700; answers what was looser. A missing folder is no error.
+/// Removes a private file, fsynced; answers whether there was one.
+pub fn remove(path: &Path) -> Result<bool, Error> {
+    match fs::remove_file(path) {
+        Ok(()) => {
+            sync_folder(parent_of(path))?;
+            Ok(true)
+        }
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
+        Err(source) => Err(Error::io("remove", path)(source)),
+    }
+}
+
+/// Walks `folder` and brings every file to 0600 and every folder to 0700; answers what was looser. A missing folder is no error. Symbolic links are not
+/// followed: what they lead to is not ours.
 pub fn mend_modes(folder: &Path) -> Result<Vec<Mended>, Error> {
-    todo!()
+    let mut mended = Vec::new();
+    let mut folders = vec![folder.to_owned()];
+    while let Some(folder) = folders.pop() {
+        match fs::symlink_metadata(&folder) {
+            Ok(metadata) if metadata.is_dir() => mended.extend(mend_mode(&folder, FOLDER_MODE)?),
+            Ok(_) => continue,
+            Err(error) if error.kind() == ErrorKind::NotFound => continue,
+            Err(source) => return Err(Error::io("inspect", &folder)(source)),
+        }
+        for entry in fs::read_dir(&folder).map_err(Error::io("list", &folder))? {
+            let entry = entry.map_err(Error::io("list", &folder))?;
+            let kind = entry.file_type().map_err(Error::io("inspect", &entry.path()))?;
+            if kind.is_dir() {
+                folders.push(entry.path());
+            } else if kind.is_file() {
+                mended.extend(mend_mode(&entry.path(), FILE_MODE)?);
+            }
+        }
+    }
+    mended.sort_by(|a, b| a.path.cmp(&b.path));
+    Ok(mended)
+}
+
+/// Takes away the permission bits beyond `most`; stricter modes are left alone.
+fn mend_mode(path: &Path, most: u32) -> Result<Option<Mended>, Error> {
+    let found = fs::metadata(path).map_err(Error::io("inspect", path))?.permissions().mode() & 0o7777;
+    if found & !most == 0 {
+        return Ok(None);
+    }
+    fs::set_permissions(path, Permissions::from_mode(found & most)).map_err(Error::io("change the mode of", path))?;
+    Ok(Some(Mended { path: path.to_owned(), found }))
+}
+
+fn follow_link(path: &Path) -> Result<PathBuf, Error> {
+    match fs::symlink_metadata(path) {
+        Ok(metadata) if metadata.is_symlink() => fs::canonicalize(path).map_err(Error::io("follow the link", path)),
+        _ => Ok(path.to_owned()),
+    }
+}
+
+/// The folder a file is in; `.` for a bare name.
+fn parent_of(path: &Path) -> &Path {
+    match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    }
+}
+
+/// Makes the missing ones among `folder` and its parents, 0700 each, and makes their names durable. Folders that exist keep their mode.
+fn create_folders(folder: &Path) -> Result<(), Error> {
+    let missing: Vec<&Path> =
+        folder.ancestors().take_while(|ancestor| !ancestor.as_os_str().is_empty() && !ancestor.exists()).collect();
+    for folder in missing.into_iter().rev() {
+        match DirBuilder::new().mode(FOLDER_MODE).create(folder) {
+            Ok(()) => sync_folder(parent_of(folder))?,
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+            Err(source) => return Err(Error::io("create the folder", folder)(source)),
+        }
+    }
+    Ok(())
+}
+
+fn replace(target: &Path, folder: &Path, bytes: &[u8]) -> Result<(), Error> {
+    let name = target.file_name().unwrap_or_default().to_string_lossy();
+    let mut new = tempfile::Builder::new()
+        .prefix(&format!(".{name}."))
+        .suffix(".new")
+        .permissions(Permissions::from_mode(FILE_MODE))
+        .tempfile_in(folder)
+        .map_err(Error::io("write", target))?;
+    new.write_all(bytes).and_then(|()| new.as_file().sync_all()).map_err(Error::io("write", target))?;
+    new.persist(target).map_err(|error| Error::io("write", target)(error.error))?;
+    sync_folder(folder)
+}
+
+fn sync_folder(folder: &Path) -> Result<(), Error> {
+    File::open(folder).and_then(|file| file.sync_all()).map_err(Error::io("make durable", folder))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn mode(path: &Path) -> u32 {
+        fs::metadata(path).unwrap().permissions().mode() & 0o7777
+    }
+
+    #[test]
+    fn writes_reads_and_leaves_equal_bytes_alone() {
+        let home = tempfile::tempdir().unwrap();
+        let path = home.path().join("a/b/password.txt");
+        assert!(read(&path).unwrap().is_none());
+        assert_eq!(write(&path, b"one\n").unwrap(), Written::Created);
+        let before = fs::metadata(&path).unwrap();
+        assert_eq!(write(&path, b"one\n").unwrap(), Written::Unchanged);
+        let after = fs::metadata(&path).unwrap();
+        assert_eq!(before.modified().unwrap(), after.modified().unwrap());
+        assert_eq!(write(&path, b"two\r\n").unwrap(), Written::Replaced);
+        assert_eq!(read_text(&path).unwrap().unwrap().as_str(), "two");
+        assert_eq!(fs::read_dir(path.parent().unwrap()).unwrap().count(), 1, "no temporary file stays behind");
+    }
+
+    #[test]
+    fn makes_only_missing_folders_private() {
+        let home = tempfile::tempdir().unwrap();
+        let there = home.path().join("infra");
+        fs::create_dir(&there).unwrap();
+        fs::set_permissions(&there, Permissions::from_mode(0o755)).unwrap();
+        write(&there.join("tls/wildcard/key.pem"), b"x").unwrap();
+        assert_eq!(mode(&there), 0o755);
+        assert_eq!(mode(&there.join("tls")), 0o700);
+        assert_eq!(mode(&there.join("tls/wildcard")), 0o700);
+        assert_eq!(mode(&there.join("tls/wildcard/key.pem")), 0o600);
+    }
+
+    #[test]
+    fn an_unchanged_file_that_others_could_read_is_mended() {
+        let home = tempfile::tempdir().unwrap();
+        let path = home.path().join("secret");
+        write(&path, b"x").unwrap();
+        fs::set_permissions(&path, Permissions::from_mode(0o644)).unwrap();
+        assert_eq!(write(&path, b"x").unwrap(), Written::Unchanged);
+        assert_eq!(mode(&path), 0o600);
+    }
+
+    #[test]
+    fn mends_modes_without_following_links() {
+        let home = tempfile::tempdir().unwrap();
+        let outside = home.path().join("outside");
+        fs::write(&outside, b"x").unwrap();
+        fs::set_permissions(&outside, Permissions::from_mode(0o644)).unwrap();
+        let folder = home.path().join("secrets");
+        write(&folder.join("tight"), b"x").unwrap();
+        write(&folder.join("deep/loose"), b"x").unwrap();
+        fs::set_permissions(folder.join("deep"), Permissions::from_mode(0o755)).unwrap();
+        fs::set_permissions(folder.join("deep/loose"), Permissions::from_mode(0o640)).unwrap();
+        std::os::unix::fs::symlink(&outside, folder.join("link")).unwrap();
+        let mended = mend_modes(&folder).unwrap();
+        assert_eq!(
+            mended,
+            [
+                Mended { path: folder.join("deep"), found: 0o755 },
+                Mended { path: folder.join("deep/loose"), found: 0o640 }
+            ]
+        );
+        assert_eq!(mode(&folder.join("deep/loose")), 0o600);
+        assert_eq!(mode(&outside), 0o644);
+        assert!(mend_modes(&folder).unwrap().is_empty());
+        assert!(mend_modes(&home.path().join("nowhere")).unwrap().is_empty());
+    }
+
+    #[test]
+    fn a_link_stays_a_link() {
+        let home = tempfile::tempdir().unwrap();
+        let real = home.path().join("real");
+        write(&real, b"one").unwrap();
+        let link = home.path().join("link");
+        std::os::unix::fs::symlink(&real, &link).unwrap();
+        assert_eq!(write(&link, b"two").unwrap(), Written::Replaced);
+        assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+        assert_eq!(read(&real).unwrap().unwrap().as_slice(), b"two");
+    }
+
+    #[test]
+    fn a_write_that_fails_leaves_the_old_file_intact_and_no_temporary_one() {
+        let home = tempfile::tempdir().unwrap();
+        let path = home.path().join("state/secret");
+        write(&path, b"old").unwrap();
+        let below_a_file = path.join("below");
+        let error = write(&below_a_file, b"new").unwrap_err();
+        assert!(matches!(&error, Error::Io { .. }), "{error}");
+        assert_eq!(read(&path).unwrap().unwrap().as_slice(), b"old");
+        assert_eq!(fs::read_dir(path.parent().unwrap()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn hints_name_the_next_move() {
+        let error = |kind| Error::Io { action: "write", path: "/x/y".into(), source: io::Error::from(kind) };
+        assert!(error(ErrorKind::StorageFull).hint().contains("free some space"));
+        assert!(error(ErrorKind::ReadOnlyFilesystem).hint().contains("read-only"));
+        assert!(error(ErrorKind::PermissionDenied).hint().contains("ls -ld"));
+    }
+
+    #[test]
+    fn text_that_is_not_utf8_is_named_by_position_only() {
+        let home = tempfile::tempdir().unwrap();
+        let path = home.path().join("secret");
+        write(&path, b"hush\xff").unwrap();
+        let error = read_text(&path).unwrap_err();
+        assert!(error.to_string().contains("byte 4"), "{error}");
+        assert!(!format!("{error:?}").contains("hush"));
+    }
+
+    #[test]
+    fn removing_says_whether_there_was_something() {
+        let home = tempfile::tempdir().unwrap();
+        let path = home.path().join("secret");
+        write(&path, b"x").unwrap();
+        assert!(remove(&path).unwrap());
+        assert!(!remove(&path).unwrap());
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn any_bytes_come_back(bytes: Vec<u8>) {
+            let home = tempfile::tempdir().unwrap();
+            let path = home.path().join("secret");
+            write(&path, &bytes).unwrap();
+            let back = read(&path).unwrap().unwrap();
+            proptest::prop_assert_eq!(back.as_slice(), bytes.as_slice());
+        }
+    }
 }
