@@ -6,8 +6,12 @@ pub mod draw;
 pub mod event;
 pub mod execute;
 pub mod graph;
+mod nearest;
 pub mod outcome;
+mod schedule;
 pub mod table;
+#[cfg(test)]
+mod testing;
 pub mod timings;
 
 pub use event::{Event, EventSink};

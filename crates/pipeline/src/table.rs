@@ -1,5 +1,7 @@
 //! The declarative table: 13 steps people see, tasks the machine schedules.
 
+use crate::nearest::nearest;
+
 /// A numbered stage that people see.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Step {
@@ -29,6 +31,23 @@ pub struct Table {
     pub steps: &'static [Step],
     /// In the order a strictly sequential run takes them.
     pub tasks: &'static [Task],
+}
+
+impl Table {
+    /// A task by its id.
+    pub fn task(&self, id: &str) -> Option<&'static Task> {
+        self.tasks.iter().find(|task| task.id == id)
+    }
+
+    /// A step by its number.
+    pub fn step(&self, number: u8) -> Option<&'static Step> {
+        self.steps.iter().find(|step| step.number == number)
+    }
+
+    /// The tasks of a step, in table order.
+    pub fn tasks_of(&self, number: u8) -> impl Iterator<Item = &'static Task> {
+        self.tasks.iter().filter(move |task| task.step == number)
+    }
 }
 
 /// What a user asked to run: `--only`, `--from`, `--until`, `--skip`; ids of tasks or numbers of steps.
@@ -65,13 +84,186 @@ pub enum SelectionError {
 impl SelectionError {
     /// "did you mean …" or the list of ids.
     pub fn hint(&self, table: &Table) -> String {
-        todo!()
+        match self {
+            Self::Unknown {
+                nearest: Some(nearest),
+                ..
+            } => {
+                format!("did you mean `{nearest}`? `blueprint graph` lists all tasks")
+            }
+            Self::Unknown { nearest: None, .. } => {
+                let ids: Vec<_> = table.tasks.iter().map(|task| task.id).collect();
+                format!(
+                    "tasks are {}; steps are 1 to {}",
+                    ids.join(", "),
+                    table.steps.len()
+                )
+            }
+            Self::Empty => "--from must not come after --until, and --skip must leave something: \
+                            `blueprint graph` shows the order"
+                .to_owned(),
+        }
     }
 }
 
 impl Selection {
     /// The ids to run, in table order.
     pub fn resolve(&self, table: &Table) -> Result<Vec<&'static str>, SelectionError> {
-        todo!()
+        let only = places(table, "--only", &self.only)?;
+        let skip = places(table, "--skip", &self.skip)?;
+        let from = match &self.from {
+            Some(given) => places_of(table, "--from", given)?
+                .into_iter()
+                .min()
+                .unwrap_or(0),
+            None => 0,
+        };
+        let until = match &self.until {
+            Some(given) => places_of(table, "--until", given)?
+                .into_iter()
+                .max()
+                .unwrap_or(0),
+            None => table.tasks.len(),
+        };
+        let chosen: Vec<_> = table
+            .tasks
+            .iter()
+            .enumerate()
+            .filter(|(place, _)| (from..=until).contains(place))
+            .filter(|(place, _)| self.only.is_empty() || only.contains(place))
+            .filter(|(place, _)| !skip.contains(place))
+            .map(|(_, task)| task.id)
+            .collect();
+        if chosen.is_empty() {
+            Err(SelectionError::Empty)
+        } else {
+            Ok(chosen)
+        }
+    }
+}
+
+/// The places in the table of everything that was given to one flag.
+fn places(
+    table: &Table,
+    flag: &'static str,
+    given: &[String],
+) -> Result<Vec<usize>, SelectionError> {
+    let mut places = Vec::new();
+    for one in given {
+        places.extend(places_of(table, flag, one)?);
+    }
+    Ok(places)
+}
+
+/// The places of one task, or of all tasks of one step.
+fn places_of(table: &Table, flag: &'static str, given: &str) -> Result<Vec<usize>, SelectionError> {
+    let given = given.trim();
+    let number = given.parse::<u8>().ok();
+    let places: Vec<_> = table
+        .tasks
+        .iter()
+        .enumerate()
+        .filter(|(_, task)| task.id == given || Some(task.step) == number)
+        .map(|(place, _)| place)
+        .collect();
+    if places.is_empty() {
+        return Err(SelectionError::Unknown {
+            flag,
+            given: given.to_owned(),
+            nearest: nearest(given, table.tasks.iter().map(|task| task.id)),
+        });
+    }
+    Ok(places)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Selection, SelectionError};
+    use crate::testing::HOUSE;
+
+    fn strings(words: &[&str]) -> Vec<String> {
+        words.iter().map(|&word| word.to_owned()).collect()
+    }
+
+    #[test]
+    fn nothing_asked_runs_everything_in_table_order() {
+        let ids = Selection::default().resolve(&HOUSE).unwrap();
+        assert_eq!(ids, ["ground", "walls", "pipes", "roof", "paint"]);
+    }
+
+    #[test]
+    fn only_takes_tasks_and_whole_steps_without_their_needs() {
+        let asked = Selection {
+            only: strings(&["paint", "2"]),
+            ..Selection::default()
+        };
+        assert_eq!(asked.resolve(&HOUSE).unwrap(), ["walls", "pipes", "paint"]);
+    }
+
+    #[test]
+    fn from_and_until_take_both_ends() {
+        let asked = Selection {
+            from: Some("2".into()),
+            until: Some("roof".into()),
+            ..Selection::default()
+        };
+        assert_eq!(asked.resolve(&HOUSE).unwrap(), ["walls", "pipes", "roof"]);
+    }
+
+    #[test]
+    fn until_a_step_takes_all_its_tasks() {
+        let asked = Selection {
+            until: Some("2".into()),
+            ..Selection::default()
+        };
+        assert_eq!(asked.resolve(&HOUSE).unwrap(), ["ground", "walls", "pipes"]);
+    }
+
+    #[test]
+    fn skip_takes_away() {
+        let asked = Selection {
+            skip: strings(&["2", "paint"]),
+            ..Selection::default()
+        };
+        assert_eq!(asked.resolve(&HOUSE).unwrap(), ["ground", "roof"]);
+    }
+
+    #[test]
+    fn an_unknown_name_says_the_flag_and_the_nearest() {
+        let asked = Selection {
+            skip: strings(&["wals"]),
+            ..Selection::default()
+        };
+        let error = asked.resolve(&HOUSE).unwrap_err();
+        assert_eq!(
+            error,
+            SelectionError::Unknown {
+                flag: "--skip",
+                given: "wals".into(),
+                nearest: Some("walls")
+            }
+        );
+        assert!(error.hint(&HOUSE).contains("did you mean `walls`"));
+    }
+
+    #[test]
+    fn an_unknown_step_lists_what_there_is() {
+        let asked = Selection {
+            from: Some("9".into()),
+            ..Selection::default()
+        };
+        let hint = asked.resolve(&HOUSE).unwrap_err().hint(&HOUSE);
+        assert!(hint.contains("ground, walls, pipes, roof, paint"), "{hint}");
+        assert!(hint.contains("1 to 4"), "{hint}");
+    }
+
+    #[test]
+    fn a_selection_that_leaves_nothing_is_refused() {
+        let asked = Selection {
+            from: Some("paint".into()),
+            until: Some("ground".into()),
+            ..Selection::default()
+        };
+        assert_eq!(asked.resolve(&HOUSE), Err(SelectionError::Empty));
     }
 }
