@@ -265,10 +265,13 @@ impl<'a> Run<'a> {
         let cancel = self.cancel.clone();
         let work = async move {
             let begun = Instant::now();
-            let result = AssertUnwindSafe(runner.run(task.id, progress, cancel))
+            let caught = AssertUnwindSafe(runner.run(task.id, progress, cancel))
                 .catch_unwind()
                 .await;
-            let result = result.unwrap_or_else(|panic| Err(panicked(task, panic.as_ref())));
+            let result = match caught {
+                Ok(result) => result,
+                Err(panic) => Err(panicked(task, panic.as_ref())),
+            };
             Ended {
                 place,
                 elapsed: begun.elapsed(),
