@@ -6,6 +6,10 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 use serde_json::Value;
 
+use crate::artifact::{Artifact, Source};
+
+mod checks;
+
 /// The parsed file.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -130,38 +134,108 @@ pub enum VersionsError {
 impl VersionsError {
     /// What to do next.
     pub fn hint(&self) -> String {
-        todo!()
+        match self {
+            Self::Io { path, .. } => format!("check that {} is there and can be read", path.display()),
+            Self::Malformed { path, .. } => format!(
+                "mend {} at the place named; `blueprint init` in an empty folder writes an intact one to compare with",
+                path.display()
+            ),
+            Self::Missing { section, key } => format!(
+                "add `{key}` to `{section}` in VERSIONS.json; `blueprint init` in an empty folder writes one with every entry"
+            ),
+        }
+    }
+}
+
+impl ChartPin {
+    /// The tarball's name in the cache and at upstream.
+    pub fn file_name(&self) -> String {
+        format!("{}-{}.tgz", self.chart, self.chart_version)
+    }
+}
+
+impl ImagePin {
+    /// `repository:tag`, with `@digest` where one is pinned.
+    pub fn reference(&self) -> String {
+        let digest = self.digest.as_ref().map(|digest| format!("@{digest}")).unwrap_or_default();
+        format!("{}:{}{digest}", self.repository, self.tag)
     }
 }
 
 impl Versions {
     /// Parses and checks (digests are 64 hex digits, versions and names have no path separators).
     pub fn parse(text: &str, origin: &Path) -> Result<Self, VersionsError> {
-        todo!()
+        let malformed = |found: String| VersionsError::Malformed { path: origin.to_owned(), found };
+        let versions: Self = serde_json::from_str(text).map_err(|error| malformed(error.to_string()))?;
+        checks::check(&versions).map_err(malformed)?;
+        Ok(versions)
     }
 
     /// A chart by key.
     pub fn chart(&self, key: &str) -> Result<&ChartPin, VersionsError> {
-        todo!()
+        entry(&self.helm_repositories, "helm_repositories", key)
     }
 
     /// A manifest by key.
     pub fn manifest(&self, key: &str) -> Result<&ManifestPin, VersionsError> {
-        todo!()
+        entry(&self.manifests, "manifests", key)
     }
 
     /// An image by key.
     pub fn image(&self, key: &str) -> Result<&ImagePin, VersionsError> {
-        todo!()
+        entry(&self.images, "images", key)
     }
 
     /// A tool by name.
     pub fn tool(&self, name: &str) -> Result<&ToolPin, VersionsError> {
-        todo!()
+        entry(&self.tools, "tools", name)
+    }
+
+    /// The cached artifact of a chart.
+    pub fn chart_artifact(&self, key: &str) -> Result<Artifact, VersionsError> {
+        self.chart(key).map(|pin| chart_artifact(key, pin))
+    }
+
+    /// The cached artifact of a manifest.
+    pub fn manifest_artifact(&self, key: &str) -> Result<Artifact, VersionsError> {
+        self.manifest(key).map(|pin| manifest_artifact(key, pin))
     }
 
     /// Every cached artifact these pins ask for.
-    pub fn artifacts(&self) -> Vec<crate::Artifact> {
-        todo!()
+    pub fn artifacts(&self) -> Vec<Artifact> {
+        let charts = self.helm_repositories.iter().map(|(key, pin)| chart_artifact(key, pin));
+        let manifests = self.manifests.iter().map(|(key, pin)| manifest_artifact(key, pin));
+        charts.chain(manifests).collect()
     }
 }
+
+fn entry<'a, T>(entries: &'a BTreeMap<String, T>, section: &'static str, key: &str) -> Result<&'a T, VersionsError> {
+    entries.get(key).ok_or_else(|| VersionsError::Missing { section, key: key.to_owned() })
+}
+
+fn chart_artifact(key: &str, pin: &ChartPin) -> Artifact {
+    Artifact {
+        label: format!("chart {} {}", pin.chart, pin.chart_version),
+        key: key.to_owned(),
+        file_name: pin.file_name(),
+        source: Source::ChartRepository {
+            url: pin.url.clone(),
+            chart: pin.chart.clone(),
+            version: pin.chart_version.clone(),
+        },
+        sha256: pin.sha256.to_ascii_lowercase(),
+    }
+}
+
+fn manifest_artifact(key: &str, pin: &ManifestPin) -> Artifact {
+    Artifact {
+        label: format!("manifest {key} {}", pin.version),
+        key: key.to_owned(),
+        file_name: pin.file.clone(),
+        source: Source::File { url: pin.url.clone() },
+        sha256: pin.sha256.to_ascii_lowercase(),
+    }
+}
+
+#[cfg(test)]
+mod tests;
