@@ -1,8 +1,16 @@
 //! Which cluster is meant, and a client for it.
 
-use std::path::PathBuf;
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, RwLock};
+use std::time::Duration;
+
+use kube::Client;
 
 use crate::error::Error;
+use crate::kubeconfig;
+use crate::object::Kind;
+use crate::retry::once;
 
 /// What the user said about the cluster.
 #[derive(Debug, Clone, Default)]
@@ -15,28 +23,41 @@ pub struct ConnectOptions {
     pub expected_context: Option<String>,
 }
 
+/// Kinds learned from the server, by (apiVersion, kind).
+pub(crate) type KnownKinds = Arc<RwLock<HashMap<(String, String), Kind>>>;
+
 /// A connected cluster. Cheap to clone.
 #[derive(Clone)]
 pub struct Cluster {
-    pub(crate) client: kube::Client,
+    pub(crate) client: Client,
     pub(crate) context: String,
     pub(crate) kubeconfig: Option<PathBuf>,
+    pub(crate) kinds: KnownKinds,
+    server: Arc<str>,
 }
 
 impl Cluster {
     /// Reads the kubeconfig, decides the context and makes a client. Nothing is asked of the server yet. Installs rustls' ring provider if none is.
     /// Proxies from the environment are not used for loopback or private addresses.
     pub async fn connect(options: &ConnectOptions) -> Result<Self, Error> {
-        todo!()
+        install_crypto();
+        let chosen = kubeconfig::choose(options)?;
+        let mut config = chosen.config().await?;
+        let server = config.cluster_url.to_string();
+        // Our own retries are bounded in time (`retry`); kube's go on for minutes.
+        config.default_retry = false;
+        config.connect_timeout = Some(Duration::from_secs(5));
+        let client = Client::try_from(config).map_err(|error| kubeconfig::unusable(&chosen, &error))?;
+        Ok(Self { client, context: chosen.context, kubeconfig: chosen.file, kinds: KnownKinds::default(), server: server.into() })
     }
 
     /// A cluster around a ready client (tests).
-    pub fn from_client(client: kube::Client, context: &str) -> Self {
-        Self { client, context: context.to_owned(), kubeconfig: None }
+    pub fn from_client(client: Client, context: &str) -> Self {
+        Self { client, context: context.to_owned(), kubeconfig: None, kinds: KnownKinds::default(), server: "".into() }
     }
 
     /// kube's client, for typed access.
-    pub fn client(&self) -> kube::Client {
+    pub fn client(&self) -> Client {
         self.client.clone()
     }
 
@@ -45,13 +66,22 @@ impl Cluster {
         &self.context
     }
 
-    /// The kubeconfig file used, for helm.
-    pub fn kubeconfig(&self) -> Option<&std::path::Path> {
+    /// The kubeconfig file used, for helm. `None` when the context is spread over several files of KUBECONFIG: helm reads that variable itself.
+    pub fn kubeconfig(&self) -> Option<&Path> {
         self.kubeconfig.as_deref()
     }
 
-    /// `v1.35.4`. This is the first call to the server: a refused connection is explained here.
+    /// `v1.35.4`. This is the first call to the server: a refused connection is explained here. It is asked once, without patience.
     pub async fn server_version(&self) -> Result<String, Error> {
-        todo!()
+        let action = format!("reach the API server of context {} at {}", self.context, self.server);
+        let version = once(&action, self.client.apiserver_version()).await?;
+        Ok(version.git_version)
+    }
+}
+
+/// Only one provider can be installed per process; another thread may have been faster, and that is fine.
+pub(crate) fn install_crypto() {
+    if rustls::crypto::CryptoProvider::get_default().is_none() {
+        let _ = rustls::crypto::ring::default_provider().install_default();
     }
 }

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use crate::answer::Answer;
+
 /// An error with its hint ([`Error::hint`]).
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -20,7 +22,7 @@ pub enum Error {
         action: String,
         /// Its answer.
         #[source]
-        source: Box<kube::Error>,
+        source: Box<Answer>,
     },
     /// The server does not know the kind.
     #[error("the cluster does not know {kind} of {api_version}")]
@@ -97,9 +99,30 @@ pub enum Error {
 }
 
 impl Error {
+    /// The API server's answer to `action` (`apply Namespace redis`), from kube's error.
+    pub fn api(action: impl Into<String>, source: kube::Error) -> Self {
+        Self::Api { action: action.into(), source: Box::new(Answer::from(source)) }
+    }
+
     /// What to do next.
     pub fn hint(&self) -> Option<String> {
-        todo!()
+        Some(match self {
+            Self::Context { hint, .. } => hint.clone(),
+            Self::Api { source, .. } => return source.hint(),
+            Self::UnknownKind { api_version, kind } => format!(
+                "expected the CustomResourceDefinition of {kind} to be installed and to serve {api_version}; the step that installs it has to run first"
+            ),
+            Self::Malformed(_) => {
+                "expected a mapping with apiVersion, kind and metadata.name (and metadata.namespace for a namespaced kind)".to_owned()
+            }
+            Self::Deadline { .. } | Self::Hopeless { .. } => {
+                "mend what blocks it and run the same command again: it goes on from here".to_owned()
+            }
+            Self::Command { place, .. } => format!("the lines above are the command's own; look into {place}, then run the same command again"),
+            Self::NoEngine { .. } => crate::engine::HINT.to_owned(),
+            Self::Engine { .. } => "check that the engine answers (`docker version` or `podman version`) and that this user may use its socket".to_owned(),
+            Self::Stream { .. } => "the pod may have been restarted while it was talked to; run the same command again".to_owned(),
+        })
     }
 
     /// Supporting lines of a wait.
@@ -112,6 +135,10 @@ impl Error {
 
     /// Whether the same call may succeed a moment later (connection refused, 429, 500 from a webhook, 503, conflict).
     pub fn is_transient(&self) -> bool {
-        todo!()
+        match self {
+            Self::Api { source, .. } => source.is_transient(),
+            Self::Stream { .. } => true,
+            _ => false,
+        }
     }
 }

@@ -2,20 +2,27 @@
 //!
 //! Knows nothing of GitLab or of steps.
 
+pub mod answer;
 pub mod apply;
 pub mod blockers;
 pub mod connect;
 pub mod delete;
+mod diagnose;
+mod engine;
 pub mod error;
 pub mod exec;
+mod kubeconfig;
 pub mod nodes;
 pub mod object;
 pub mod port_forward;
 pub mod read;
 pub mod releases;
+mod retry;
 pub mod secret;
 pub mod wait;
+mod watch;
 
+pub use answer::Answer;
 pub use apply::Change;
 pub use connect::{Cluster, ConnectOptions};
 pub use error::Error;
@@ -23,6 +30,7 @@ pub use exec::ExecOutput;
 pub use nodes::{Node, Nodes};
 pub use port_forward::LocalForward;
 pub use releases::{Release, ReleaseRevision};
+pub use secret::{SecretManifest, SecretRead};
 pub use wait::{Verdict, WaitFor};
 
 /// Our field manager.

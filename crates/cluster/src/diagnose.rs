@@ -1,0 +1,1 @@
+//! Why a pod is not ready, read from the pod itself.
