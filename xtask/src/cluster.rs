@@ -1,0 +1,199 @@
+//! The kind cluster: the workspace's configuration, completed for the lab, and what is loaded into its nodes.
+
+use std::fs;
+use std::path::PathBuf;
+
+use serde_json::{Value, json};
+
+use crate::docker_engine::{Engine, raise_inotify_limits};
+use crate::error::{Error, FileContext as _, Result};
+use crate::host;
+use crate::lab_home::LabHome;
+use crate::process::Process;
+use crate::report::Reporter;
+
+/// Where the API server listens, inside the lab's namespace; fixed, so that a recreated cluster has the same address.
+const API_PORT: u16 = 36443;
+/// Kept from the cluster's start until its nodes are Ready.
+const READY_DEADLINE: &str = "180s";
+
+/// kubelet refuses cgroup v1 and expects systemd unless told otherwise.
+const CGROUP_V1_PATCH: &str = "kind: KubeletConfiguration
+apiVersion: kubelet.config.k8s.io/v1beta1
+cgroupDriver: cgroupfs
+failCgroupV1: false
+";
+
+pub(crate) struct Cluster<'a> {
+    lab: &'a LabHome,
+    engine: &'a Engine,
+    name: String,
+    config: Value,
+}
+
+impl<'a> Cluster<'a> {
+    pub(crate) fn open(lab: &'a LabHome, engine: &'a Engine) -> Result<Self> {
+        let path = lab.checkout().join("infra/kind/cluster.yaml");
+        let text = fs::read_to_string(&path).file("read", &path)?;
+        let config: Value = serde_saphyr::from_str(&text)
+            .map_err(|error| Error::content(path.display().to_string(), error))?;
+        let name = config["name"].as_str().unwrap_or("kind").to_owned();
+        Ok(Self {
+            lab,
+            engine,
+            name,
+            config,
+        })
+    }
+
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Creates the cluster, starts its stopped nodes, or finds it running.
+    pub(crate) fn ensure(&self, image: &str, report: &Reporter) -> Result<()> {
+        let nodes = self.nodes()?;
+        if nodes.is_empty() {
+            return self.create(image, report);
+        }
+        let stopped = self
+            .engine
+            .docker()
+            .args(["ps", "--all", "--quiet", "--filter", "status=exited"])
+            .args(["--filter", &self.label()])
+            .output()?;
+        if stopped.is_empty() {
+            report.say(format!("cluster {} runs", self.name));
+        } else {
+            report.say(format!("starting the nodes of cluster {}", self.name));
+            self.engine
+                .docker()
+                .arg("start")
+                .args(stopped.lines())
+                .output()?;
+        }
+        self.export_kubeconfig()?;
+        self.wait_ready()
+    }
+
+    pub(crate) fn delete(&self, report: &Reporter) -> Result<()> {
+        report.say(format!("deleting cluster {}", self.name));
+        self.kind()
+            .args(["delete", "cluster", "--name", &self.name])
+            .output()?;
+        Ok(())
+    }
+
+    /// Puts images on every node, in one call: layers that images share go over once.
+    pub(crate) fn load(&self, images: &[String], report: &Reporter) -> Result<()> {
+        if images.is_empty() {
+            return Ok(());
+        }
+        report.say(format!("loading {} images into the nodes", images.len()));
+        self.kind()
+            .args(["load", "docker-image", "--name", &self.name])
+            .args(images)
+            .logged(&self.lab.log("kind-load"))
+    }
+
+    fn create(&self, image: &str, report: &Reporter) -> Result<()> {
+        raise_inotify_limits();
+        let storage = self.lab.checkout().join("infra/storage");
+        fs::create_dir_all(&storage).file("create", &storage)?;
+        let config = self.write_config()?;
+        report.say(format!("creating cluster {} of {image}", self.name));
+        self.kind()
+            .args(["create", "cluster", "--name", &self.name, "--image", image])
+            .arg("--config")
+            .arg(&config)
+            .arg("--kubeconfig")
+            .arg(self.lab.kubeconfig())
+            .logged(&self.lab.log("kind-create"))?;
+        self.wait_ready()
+    }
+
+    /// The workspace's configuration with what only this machine needs; kind reads JSON as the YAML it is.
+    fn write_config(&self) -> Result<PathBuf> {
+        let path = self.lab.path().join("kind-cluster.yaml");
+        let merged = merge(
+            self.config.clone(),
+            self.engine.is_lab(),
+            host::systemd_cgroup(),
+        );
+        fs::write(&path, format!("{merged:#}\n")).file("write", &path)?;
+        Ok(path)
+    }
+
+    fn wait_ready(&self) -> Result<()> {
+        let wait = self.engine.command("kubectl").args([
+            "wait",
+            "node",
+            "--all",
+            "--for=condition=Ready",
+            &format!("--timeout={READY_DEADLINE}"),
+        ]);
+        wait.output()?;
+        Ok(())
+    }
+
+    fn export_kubeconfig(&self) -> Result<()> {
+        self.kind()
+            .args(["export", "kubeconfig", "--name", &self.name, "--kubeconfig"])
+            .arg(self.lab.kubeconfig())
+            .output()?;
+        Ok(())
+    }
+
+    /// Names of the node containers, running or not.
+    pub(crate) fn nodes(&self) -> Result<Vec<String>> {
+        let text = self
+            .engine
+            .docker()
+            .args(["ps", "--all", "--format", "{{.Names}}", "--filter"])
+            .arg(self.label())
+            .output()?;
+        Ok(text.lines().map(str::to_owned).collect())
+    }
+
+    fn label(&self) -> String {
+        format!("label=io.x-k8s.kind.cluster={}", self.name)
+    }
+
+    /// kind resolves the configuration's relative paths against its working folder.
+    fn kind(&self) -> Process {
+        self.engine.command("kind").folder(self.lab.checkout())
+    }
+}
+
+fn merge(mut config: Value, in_namespace: bool, systemd_cgroup: bool) -> Value {
+    if in_namespace {
+        config["networking"]["apiServerAddress"] = json!("127.0.0.1");
+        config["networking"]["apiServerPort"] = json!(API_PORT);
+    }
+    if !systemd_cgroup {
+        let patches = &mut config["kubeadmConfigPatches"];
+        if !patches.is_array() {
+            *patches = json!([]);
+        }
+        if let Some(patches) = patches.as_array_mut() {
+            patches.push(json!(CGROUP_V1_PATCH));
+        }
+    }
+    config
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_lab_adds_to_the_configuration_and_takes_nothing_away() {
+        let config = json!({"name": "b", "networking": {"podSubnet": "10.0.0.0/16"}, "kubeadmConfigPatches": ["x"]});
+        let merged = merge(config.clone(), true, false);
+        assert_eq!(merged["networking"]["podSubnet"], "10.0.0.0/16");
+        assert_eq!(merged["networking"]["apiServerPort"], API_PORT);
+        assert_eq!(merged["kubeadmConfigPatches"][0], "x");
+        assert_eq!(merged["kubeadmConfigPatches"][1], CGROUP_V1_PATCH);
+        assert_eq!(merge(config.clone(), false, true), config);
+    }
+}

@@ -1,0 +1,46 @@
+//! The pins of VERSIONS.json that the lab has to meet.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use serde::Deserialize;
+
+use crate::error::{Error, FileContext as _, Result};
+
+#[derive(Debug, Deserialize)]
+pub(crate) struct Pins {
+    images: BTreeMap<String, ImagePin>,
+}
+
+#[derive(Debug, Deserialize)]
+pub(crate) struct ImagePin {
+    pub(crate) repository: String,
+    pub(crate) tag: String,
+}
+
+impl ImagePin {
+    pub(crate) fn reference(&self) -> String {
+        format!("{}:{}", self.repository, self.tag)
+    }
+}
+
+impl Pins {
+    pub(crate) fn read(checkout: &Path) -> Result<Self> {
+        let path = checkout.join("VERSIONS.json");
+        let text = fs::read(&path).file("read", &path)?;
+        serde_json::from_slice(&text).map_err(|error| Error::content("VERSIONS.json", error))
+    }
+
+    pub(crate) fn image(&self, pin: &str) -> Result<&ImagePin> {
+        self.images.get(pin).ok_or_else(|| {
+            Error::unmet(
+                format!("VERSIONS.json pins no image `{pin}`"),
+                format!(
+                    "its `images` are: {}",
+                    self.images.keys().cloned().collect::<Vec<_>>().join(", ")
+                ),
+            )
+        })
+    }
+}
