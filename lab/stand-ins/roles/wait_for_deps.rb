@@ -1,0 +1,11 @@
+# frozen_string_literal: true
+
+require_relative '../lib/dependencies'
+require_relative '../lib/schema'
+
+# /scripts/wait-for-deps: blocks until everything the rendered configuration names lets us in and the schema is there.
+Render.all
+needs = Dependencies.of_rails
+needs.add('migrations') { Schema.check } unless ENV['BYPASS_SCHEMA_VERSION'] == 'true'
+needs.wait
+say 'all dependencies are there'
