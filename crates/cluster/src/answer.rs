@@ -90,15 +90,31 @@ impl Answer {
 fn hint_for(status: &Status) -> Option<String> {
     let text = &status.message;
     let hint = match status.code {
-        401 => "the kubeconfig's credentials are not accepted; write it anew (for kind: `kind export kubeconfig --name NAME`)",
-        403 if text.contains("is being terminated") => "the namespace is being deleted; wait until it is gone, then run the same command again",
+        401 => {
+            "the kubeconfig's credentials are not accepted; write it anew (for kind: `kind export kubeconfig --name NAME`)"
+        }
+        403 if text.contains("is being terminated") => {
+            "the namespace is being deleted; wait until it is gone, then run the same command again"
+        }
         403 => "the kubeconfig's user needs the rights of a cluster administrator",
-        404 if text.starts_with("namespaces ") => "the namespace does not exist; the step that makes it has to run first",
-        409 => "something else keeps changing this object at the same time; run the same command again",
-        422 if text.contains("immutable") => "a field that cannot be changed differs; delete the object (its data, if any, stays on its volume) and run again",
-        429 | 503 | 504 => "the API server is overloaded or starting; run the same command again in a moment",
-        500 if text.contains("failed calling webhook") => "the operator behind this webhook does not answer; look at its pod, then run again",
-        500 => "look at the API server's and etcd's logs on the control-plane node, then run the same command again",
+        404 if text.starts_with("namespaces ") => {
+            "the namespace does not exist; the step that makes it has to run first"
+        }
+        409 => {
+            "something else keeps changing this object at the same time; run the same command again"
+        }
+        422 if text.contains("immutable") => {
+            "a field that cannot be changed differs; delete the object (its data, if any, stays on its volume) and run again"
+        }
+        429 | 503 | 504 => {
+            "the API server is overloaded or starting; run the same command again in a moment"
+        }
+        500 if text.contains("failed calling webhook") => {
+            "the operator behind this webhook does not answer; look at its pod, then run again"
+        }
+        500 => {
+            "look at the API server's and etcd's logs on the control-plane node, then run the same command again"
+        }
         _ => return None,
     };
     Some(hint.to_owned())
@@ -106,8 +122,13 @@ fn hint_for(status: &Status) -> Option<String> {
 
 /// Looks for a network fault in the chain. hyper's own faults are known by their words, since only hyper can construct or name them.
 fn is_broken_connection(error: &(dyn StdError + 'static)) -> bool {
-    const HYPER: [&str; 5] =
-        ["connection closed before message completed", "channel closed", "operation was canceled", "error trying to connect: timed out", "deadline has elapsed"];
+    const HYPER: [&str; 5] = [
+        "connection closed before message completed",
+        "channel closed",
+        "operation was canceled",
+        "error trying to connect: timed out",
+        "deadline has elapsed",
+    ];
     let mut next = Some(error);
     while let Some(error) = next {
         if let Some(io) = error.downcast_ref::<std::io::Error>() {
@@ -177,20 +198,32 @@ mod tests {
     use super::*;
 
     fn api(code: u16, reason: &str, message: &str) -> Answer {
-        Answer::from(kube::Error::Api(Status::failure(message, reason).with_code(code).boxed()))
+        Answer::from(kube::Error::Api(
+            Status::failure(message, reason).with_code(code).boxed(),
+        ))
     }
 
     #[test]
     fn the_text_is_the_servers_message_once() {
-        assert_eq!(api(404, "NotFound", "secrets \"a\" not found").to_string(), "secrets \"a\" not found (404)");
-        assert_eq!(api(500, "InternalError", "").to_string(), "the API server answered 500 InternalError");
+        assert_eq!(
+            api(404, "NotFound", "secrets \"a\" not found").to_string(),
+            "secrets \"a\" not found (404)"
+        );
+        assert_eq!(
+            api(500, "InternalError", "").to_string(),
+            "the API server answered 500 InternalError"
+        );
     }
 
     #[test]
     fn refusals_of_the_moment_are_transient_and_denials_are_not() {
         for (code, reason, message) in [
             (429, "TooManyRequests", "too many"),
-            (500, "InternalError", "failed calling webhook \"mcluster.cnpg.io\": connect: connection refused"),
+            (
+                500,
+                "InternalError",
+                "failed calling webhook \"mcluster.cnpg.io\": connect: connection refused",
+            ),
             (500, "InternalError", "etcdserver: leader changed"),
             (503, "ServiceUnavailable", "apiserver is shutting down"),
             (409, "Conflict", "the object has been modified"),
@@ -212,16 +245,27 @@ mod tests {
     fn a_refused_connection_is_transient_and_a_foreign_certificate_is_not() {
         let refused = std::io::Error::new(ErrorKind::ConnectionRefused, "connection refused");
         assert!(Answer::from(kube::Error::Service(Box::new(refused))).is_transient());
-        let certificate = std::io::Error::new(ErrorKind::InvalidData, "invalid peer certificate: UnknownIssuer");
+        let certificate = std::io::Error::new(
+            ErrorKind::InvalidData,
+            "invalid peer certificate: UnknownIssuer",
+        );
         let answer = Answer::from(kube::Error::Service(Box::new(certificate)));
         assert!(!answer.is_transient());
-        assert!(answer.hint().is_some_and(|hint| hint.contains("another or an older cluster")));
+        assert!(
+            answer
+                .hint()
+                .is_some_and(|hint| hint.contains("another or an older cluster"))
+        );
     }
 
     #[test]
     fn secrets_are_taken_out_of_the_servers_text() {
-        let answer = api(422, "Invalid", "data: Invalid value: \"c2VjcmV0\"").without(["c2VjcmV0", ""]);
-        assert_eq!(answer.to_string(), "data: Invalid value: \"[redacted]\" (422)");
+        let answer =
+            api(422, "Invalid", "data: Invalid value: \"c2VjcmV0\"").without(["c2VjcmV0", ""]);
+        assert_eq!(
+            answer.to_string(),
+            "data: Invalid value: \"[redacted]\" (422)"
+        );
         assert!(!format!("{answer:?}").contains("c2VjcmV0"));
     }
 }

@@ -49,18 +49,24 @@ impl Cluster {
         // Only the metadata comes back: a CRD's body is a megabyte.
         let after = patiently(&format!("apply {what}"), || async {
             let parameters = PatchParams::apply(manager).force();
-            api.patch_metadata(identity.name, &parameters, &Patch::Apply(manifest)).await
+            api.patch_metadata(identity.name, &parameters, &Patch::Apply(manifest))
+                .await
         })
         .await?;
         Ok(match before {
             None => Change::Created(what),
-            Some(before) if after.metadata.resource_version.as_ref() == Some(&before) => Change::Unchanged(what),
+            Some(before) if after.metadata.resource_version.as_ref() == Some(&before) => {
+                Change::Unchanged(what)
+            }
             Some(_) => Change::Configured(what),
         })
     }
 
     /// Applies in order; answers the phrases of what changed.
-    pub async fn apply_all<'a>(&self, manifests: impl IntoIterator<Item = &'a Value>) -> Result<Vec<String>, Error> {
+    pub async fn apply_all<'a>(
+        &self,
+        manifests: impl IntoIterator<Item = &'a Value>,
+    ) -> Result<Vec<String>, Error> {
         let mut changes = Vec::new();
         for manifest in manifests {
             changes.extend(self.apply(manifest).await?.phrase());
@@ -69,14 +75,25 @@ impl Cluster {
     }
 
     /// A JSON merge patch (for fields we must not own for good, like a foreign default-class mark or `claimRef.uid`). Answers whether anything changed.
-    pub async fn merge_patch(&self, api_version: &str, kind: &str, namespace: Option<&str>, name: &str, patch: &Value) -> Result<bool, Error> {
+    pub async fn merge_patch(
+        &self,
+        api_version: &str,
+        kind: &str,
+        namespace: Option<&str>,
+        name: &str,
+        patch: &Value,
+    ) -> Result<bool, Error> {
         let known = self.kind(api_version, kind).await?;
         let api = self.api_for_one(&known, namespace, name)?;
         let what = describe(kind, namespace, name);
         let before = resource_version(&api, &what, name).await?;
         let after = patiently(&format!("patch {what}"), || async {
-            let parameters = PatchParams { field_manager: Some(crate::FIELD_MANAGER.to_owned()), ..PatchParams::default() };
-            api.patch_metadata(name, &parameters, &Patch::Merge(patch)).await
+            let parameters = PatchParams {
+                field_manager: Some(crate::FIELD_MANAGER.to_owned()),
+                ..PatchParams::default()
+            };
+            api.patch_metadata(name, &parameters, &Patch::Merge(patch))
+                .await
         })
         .await?;
         Ok(after.metadata.resource_version != before)
@@ -84,12 +101,21 @@ impl Cluster {
 
     /// A kind whose CRD may have been applied a moment ago: discovery follows its Established condition within a second or two.
     async fn kind_soon(&self, api_version: &str, kind: &str) -> Result<Kind, Error> {
-        let pauses = ConstantBuilder::new().with_delay(Duration::from_millis(500)).with_max_times(10);
-        (|| self.kind(api_version, kind)).retry(pauses).when(|error| matches!(error, Error::UnknownKind { .. })).await
+        let pauses = ConstantBuilder::new()
+            .with_delay(Duration::from_millis(500))
+            .with_max_times(10);
+        (|| self.kind(api_version, kind))
+            .retry(pauses)
+            .when(|error| matches!(error, Error::UnknownKind { .. }))
+            .await
     }
 }
 
-async fn resource_version(api: &Api<DynamicObject>, what: &str, name: &str) -> Result<Option<String>, Error> {
+async fn resource_version(
+    api: &Api<DynamicObject>,
+    what: &str,
+    name: &str,
+) -> Result<Option<String>, Error> {
     let found = patiently(&format!("read {what}"), || api.get_metadata_opt(name)).await?;
     Ok(found.and_then(|object| object.metadata.resource_version))
 }
@@ -100,8 +126,18 @@ mod tests {
 
     #[test]
     fn only_changes_have_a_phrase() {
-        assert_eq!(Change::Created("Namespace redis".into()).phrase().as_deref(), Some("created Namespace redis"));
-        assert_eq!(Change::Configured("Namespace redis".into()).phrase().as_deref(), Some("configured Namespace redis"));
+        assert_eq!(
+            Change::Created("Namespace redis".into())
+                .phrase()
+                .as_deref(),
+            Some("created Namespace redis")
+        );
+        assert_eq!(
+            Change::Configured("Namespace redis".into())
+                .phrase()
+                .as_deref(),
+            Some("configured Namespace redis")
+        );
         assert_eq!(Change::Unchanged("Namespace redis".into()).phrase(), None);
     }
 }

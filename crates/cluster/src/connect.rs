@@ -47,13 +47,26 @@ impl Cluster {
         // Our own retries are bounded in time (`retry`); kube's go on for minutes.
         config.default_retry = false;
         config.connect_timeout = Some(Duration::from_secs(5));
-        let client = Client::try_from(config).map_err(|error| kubeconfig::unusable(&chosen, &error))?;
-        Ok(Self { client, context: chosen.context, kubeconfig: chosen.file, kinds: KnownKinds::default(), server: server.into() })
+        let client =
+            Client::try_from(config).map_err(|error| kubeconfig::unusable(&chosen, &error))?;
+        Ok(Self {
+            client,
+            context: chosen.context,
+            kubeconfig: chosen.file,
+            kinds: KnownKinds::default(),
+            server: server.into(),
+        })
     }
 
     /// A cluster around a ready client (tests).
     pub fn from_client(client: Client, context: &str) -> Self {
-        Self { client, context: context.to_owned(), kubeconfig: None, kinds: KnownKinds::default(), server: "".into() }
+        Self {
+            client,
+            context: context.to_owned(),
+            kubeconfig: None,
+            kinds: KnownKinds::default(),
+            server: "".into(),
+        }
     }
 
     /// kube's client, for typed access.
@@ -73,7 +86,10 @@ impl Cluster {
 
     /// `v1.35.4`. This is the first call to the server: a refused connection is explained here. It is asked once, without patience.
     pub async fn server_version(&self) -> Result<String, Error> {
-        let action = format!("reach the API server of context {} at {}", self.context, self.server);
+        let action = format!(
+            "reach the API server of context {} at {}",
+            self.context, self.server
+        );
         let version = once(&action, self.client.apiserver_version()).await?;
         Ok(version.git_version)
     }

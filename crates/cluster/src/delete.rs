@@ -15,7 +15,14 @@ use crate::watch::{ObjectWatch, Seen};
 
 impl Cluster {
     /// Deletes an object (background propagation) and waits until it is gone. Answers whether it was there.
-    pub async fn delete(&self, api_version: &str, kind: &str, namespace: Option<&str>, name: &str, deadline: Duration) -> Result<bool, Error> {
+    pub async fn delete(
+        &self,
+        api_version: &str,
+        kind: &str,
+        namespace: Option<&str>,
+        name: &str,
+        deadline: Duration,
+    ) -> Result<bool, Error> {
         let ends = Instant::now() + deadline;
         let known = match self.kind(api_version, kind).await {
             Err(Error::UnknownKind { .. }) => return Ok(false),
@@ -23,7 +30,9 @@ impl Cluster {
         };
         let api = self.api_for_one(&known, namespace, name)?;
         let what = describe(kind, namespace, name);
-        let Some(before) = patiently(&format!("read {what}"), || api.get_metadata_opt(name)).await? else {
+        let Some(before) =
+            patiently(&format!("read {what}"), || api.get_metadata_opt(name)).await?
+        else {
             return Ok(false);
         };
         patiently(&format!("delete {what}"), || async {
@@ -39,26 +48,43 @@ impl Cluster {
             match timeout_at(ends, watch.next()).await {
                 Ok(Ok(Seen::Absent)) => return Ok(true),
                 // Made anew by somebody else: the one that was meant is gone.
-                Ok(Ok(Seen::Present(object))) if object.metadata.uid != before.metadata.uid => return Ok(true),
+                Ok(Ok(Seen::Present(object))) if object.metadata.uid != before.metadata.uid => {
+                    return Ok(true);
+                }
                 Ok(Ok(Seen::Present(object))) => blocker = holder(&object),
-                Ok(Ok(Seen::Broken(why))) => blocker = format!("the API server does not answer: {why}"),
+                Ok(Ok(Seen::Broken(why))) => {
+                    blocker = format!("the API server does not answer: {why}")
+                }
                 Ok(Err(error)) => return Err(error),
                 Err(_) => {
-                    return Err(Error::Deadline { what: format!("the deletion of {what}"), deadline, blocker: format!("{what}: {blocker}"), evidence: Vec::new() });
+                    return Err(Error::Deadline {
+                        what: format!("the deletion of {what}"),
+                        deadline,
+                        blocker: format!("{what}: {blocker}"),
+                        evidence: Vec::new(),
+                    });
                 }
             }
         }
     }
 
     /// Restarts a Deployment, StatefulSet or DaemonSet as `kubectl rollout restart` does.
-    pub async fn rollout_restart(&self, kind: &str, namespace: &str, name: &str) -> Result<(), Error> {
+    pub async fn rollout_restart(
+        &self,
+        kind: &str,
+        namespace: &str,
+        name: &str,
+    ) -> Result<(), Error> {
         let known = self.kind("apps/v1", kind).await?;
         let api = self.api_for_one(&known, Some(namespace), name)?;
         let patch = json!({"spec": {"template": {"metadata": {"annotations": {"kubectl.kubernetes.io/restartedAt": Timestamp::now().to_string()}}}}});
         let what = describe(kind, Some(namespace), name);
         let patch = Patch::Merge(patch);
         let parameters = PatchParams::default();
-        patiently(&format!("restart {what}"), || api.patch_metadata(name, &parameters, &patch)).await?;
+        patiently(&format!("restart {what}"), || {
+            api.patch_metadata(name, &parameters, &patch)
+        })
+        .await?;
         Ok(())
     }
 }
@@ -72,7 +98,12 @@ fn holder(object: &DynamicObject) -> String {
         .into_iter()
         .flatten()
         .filter(|condition| {
-            let text = |field: &str| condition.get(field).and_then(Value::as_str).unwrap_or_default();
+            let text = |field: &str| {
+                condition
+                    .get(field)
+                    .and_then(Value::as_str)
+                    .unwrap_or_default()
+            };
             text("type").starts_with("Namespace") && text("status") == "True"
         })
         .filter_map(|condition| condition.get("message").and_then(Value::as_str))
@@ -81,8 +112,12 @@ fn holder(object: &DynamicObject) -> String {
         return remains.join("; ");
     }
     match object.metadata.finalizers.as_deref() {
-        Some(finalizers) if !finalizers.is_empty() => format!("held by the finalizer {}", finalizers.join(", ")),
-        _ if object.metadata.deletion_timestamp.is_some() => "it is being deleted and not gone yet".to_owned(),
+        Some(finalizers) if !finalizers.is_empty() => {
+            format!("held by the finalizer {}", finalizers.join(", "))
+        }
+        _ if object.metadata.deletion_timestamp.is_some() => {
+            "it is being deleted and not gone yet".to_owned()
+        }
         _ => "it is still there".to_owned(),
     }
 }
@@ -94,8 +129,13 @@ mod tests {
     #[test]
     fn the_holder_of_a_deleted_object_is_named() {
         let object = |value: Value| serde_json::from_value::<DynamicObject>(value).unwrap();
-        let held = object(json!({"metadata": {"name": "a", "finalizers": ["kubernetes.io/pvc-protection"]}}));
-        assert_eq!(holder(&held), "held by the finalizer kubernetes.io/pvc-protection");
+        let held = object(
+            json!({"metadata": {"name": "a", "finalizers": ["kubernetes.io/pvc-protection"]}}),
+        );
+        assert_eq!(
+            holder(&held),
+            "held by the finalizer kubernetes.io/pvc-protection"
+        );
         let namespace = object(json!({
             "metadata": {"name": "gitlab", "deletionTimestamp": "2026-11-30T00:00:00Z"},
             "status": {"conditions": [
@@ -103,6 +143,9 @@ mod tests {
                 {"type": "NamespaceDeletionDiscoveryFailure", "status": "False", "message": "all fine"}
             ]}
         }));
-        assert_eq!(holder(&namespace), "Some resources are remaining: gateways. has 1 resource instances");
+        assert_eq!(
+            holder(&namespace),
+            "Some resources are remaining: gateways. has 1 resource instances"
+        );
     }
 }

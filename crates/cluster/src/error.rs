@@ -101,7 +101,10 @@ pub enum Error {
 impl Error {
     /// The API server's answer to `action` (`apply Namespace redis`), from kube's error.
     pub fn api(action: impl Into<String>, source: kube::Error) -> Self {
-        Self::Api { action: action.into(), source: Box::new(Answer::from(source)) }
+        Self::Api {
+            action: action.into(),
+            source: Box::new(Answer::from(source)),
+        }
     }
 
     /// What to do next.

@@ -5,13 +5,16 @@
 pub mod answer;
 pub mod apply;
 pub mod blockers;
+mod claims;
 pub mod connect;
 pub mod delete;
 mod diagnose;
 mod engine;
 pub mod error;
+mod events;
 pub mod exec;
 mod kubeconfig;
+mod node_exec;
 pub mod nodes;
 pub mod object;
 pub mod port_forward;

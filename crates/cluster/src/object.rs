@@ -24,7 +24,12 @@ const WELL_KNOWN: [(&str, &str, &str, bool); 38] = [
     ("v1", "Namespace", "namespaces", false),
     ("v1", "Node", "nodes", false),
     ("v1", "PersistentVolume", "persistentvolumes", false),
-    ("v1", "PersistentVolumeClaim", "persistentvolumeclaims", true),
+    (
+        "v1",
+        "PersistentVolumeClaim",
+        "persistentvolumeclaims",
+        true,
+    ),
     ("v1", "Pod", "pods", true),
     ("v1", "Service", "services", true),
     ("v1", "Endpoints", "endpoints", true),
@@ -41,24 +46,99 @@ const WELL_KNOWN: [(&str, &str, &str, bool); 38] = [
     ("batch/v1", "Job", "jobs", true),
     ("batch/v1", "CronJob", "cronjobs", true),
     ("rbac.authorization.k8s.io/v1", "Role", "roles", true),
-    ("rbac.authorization.k8s.io/v1", "RoleBinding", "rolebindings", true),
-    ("rbac.authorization.k8s.io/v1", "ClusterRole", "clusterroles", false),
-    ("rbac.authorization.k8s.io/v1", "ClusterRoleBinding", "clusterrolebindings", false),
+    (
+        "rbac.authorization.k8s.io/v1",
+        "RoleBinding",
+        "rolebindings",
+        true,
+    ),
+    (
+        "rbac.authorization.k8s.io/v1",
+        "ClusterRole",
+        "clusterroles",
+        false,
+    ),
+    (
+        "rbac.authorization.k8s.io/v1",
+        "ClusterRoleBinding",
+        "clusterrolebindings",
+        false,
+    ),
     ("storage.k8s.io/v1", "StorageClass", "storageclasses", false),
-    ("apiextensions.k8s.io/v1", "CustomResourceDefinition", "customresourcedefinitions", false),
-    ("admissionregistration.k8s.io/v1", "ValidatingAdmissionPolicy", "validatingadmissionpolicies", false),
-    ("admissionregistration.k8s.io/v1", "ValidatingAdmissionPolicyBinding", "validatingadmissionpolicybindings", false),
-    ("admissionregistration.k8s.io/v1", "ValidatingWebhookConfiguration", "validatingwebhookconfigurations", false),
-    ("admissionregistration.k8s.io/v1", "MutatingWebhookConfiguration", "mutatingwebhookconfigurations", false),
-    ("networking.k8s.io/v1", "NetworkPolicy", "networkpolicies", true),
+    (
+        "apiextensions.k8s.io/v1",
+        "CustomResourceDefinition",
+        "customresourcedefinitions",
+        false,
+    ),
+    (
+        "admissionregistration.k8s.io/v1",
+        "ValidatingAdmissionPolicy",
+        "validatingadmissionpolicies",
+        false,
+    ),
+    (
+        "admissionregistration.k8s.io/v1",
+        "ValidatingAdmissionPolicyBinding",
+        "validatingadmissionpolicybindings",
+        false,
+    ),
+    (
+        "admissionregistration.k8s.io/v1",
+        "ValidatingWebhookConfiguration",
+        "validatingwebhookconfigurations",
+        false,
+    ),
+    (
+        "admissionregistration.k8s.io/v1",
+        "MutatingWebhookConfiguration",
+        "mutatingwebhookconfigurations",
+        false,
+    ),
+    (
+        "networking.k8s.io/v1",
+        "NetworkPolicy",
+        "networkpolicies",
+        true,
+    ),
     ("networking.k8s.io/v1", "Ingress", "ingresses", true),
-    ("networking.k8s.io/v1", "IngressClass", "ingressclasses", false),
-    ("policy/v1", "PodDisruptionBudget", "poddisruptionbudgets", true),
-    ("discovery.k8s.io/v1", "EndpointSlice", "endpointslices", true),
-    ("autoscaling/v2", "HorizontalPodAutoscaler", "horizontalpodautoscalers", true),
+    (
+        "networking.k8s.io/v1",
+        "IngressClass",
+        "ingressclasses",
+        false,
+    ),
+    (
+        "policy/v1",
+        "PodDisruptionBudget",
+        "poddisruptionbudgets",
+        true,
+    ),
+    (
+        "discovery.k8s.io/v1",
+        "EndpointSlice",
+        "endpointslices",
+        true,
+    ),
+    (
+        "autoscaling/v2",
+        "HorizontalPodAutoscaler",
+        "horizontalpodautoscalers",
+        true,
+    ),
     ("coordination.k8s.io/v1", "Lease", "leases", true),
-    ("scheduling.k8s.io/v1", "PriorityClass", "priorityclasses", false),
-    ("apiregistration.k8s.io/v1", "APIService", "apiservices", false),
+    (
+        "scheduling.k8s.io/v1",
+        "PriorityClass",
+        "priorityclasses",
+        false,
+    ),
+    (
+        "apiregistration.k8s.io/v1",
+        "APIService",
+        "apiservices",
+        false,
+    ),
 ];
 
 /// `Secret redis/redis-auth`, `Namespace redis`: how messages name an object.
@@ -78,7 +158,10 @@ impl Cluster {
         }
         let gvk = group_version_kind(api_version, kind);
         let action = format!("look up {kind} of {api_version}");
-        let found = patiently(&action, || async { absent_as_none(pinned_kind(&self.client, &gvk).await) }).await?;
+        let found = patiently(&action, || async {
+            absent_as_none(pinned_kind(&self.client, &gvk).await)
+        })
+        .await?;
         self.remember(api_version, kind, found)
     }
 
@@ -96,41 +179,75 @@ impl Cluster {
     }
 
     fn known_kind(&self, api_version: &str, kind: &str) -> Option<Kind> {
-        if let Some((_, _, plural, namespaced)) = WELL_KNOWN.iter().find(|known| known.0 == api_version && known.1 == kind) {
+        if let Some((_, _, plural, namespaced)) = WELL_KNOWN
+            .iter()
+            .find(|known| known.0 == api_version && known.1 == kind)
+        {
             return Some(Kind {
-                resource: ApiResource::from_gvk_with_plural(&group_version_kind(api_version, kind), plural),
-                scope: if *namespaced { Scope::Namespaced } else { Scope::Cluster },
+                resource: ApiResource::from_gvk_with_plural(
+                    &group_version_kind(api_version, kind),
+                    plural,
+                ),
+                scope: if *namespaced {
+                    Scope::Namespaced
+                } else {
+                    Scope::Cluster
+                },
             });
         }
-        let kinds = self.kinds.read().unwrap_or_else(std::sync::PoisonError::into_inner);
-        kinds.get(&(api_version.to_owned(), kind.to_owned())).cloned()
+        let kinds = self
+            .kinds
+            .read()
+            .unwrap_or_else(std::sync::PoisonError::into_inner);
+        kinds
+            .get(&(api_version.to_owned(), kind.to_owned()))
+            .cloned()
     }
 
     fn remember(&self, api_version: &str, kind: &str, found: Option<Kind>) -> Result<Kind, Error> {
-        let found = found.ok_or_else(|| Error::UnknownKind { api_version: api_version.to_owned(), kind: kind.to_owned() })?;
-        let mut kinds = self.kinds.write().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let found = found.ok_or_else(|| Error::UnknownKind {
+            api_version: api_version.to_owned(),
+            kind: kind.to_owned(),
+        })?;
+        let mut kinds = self
+            .kinds
+            .write()
+            .unwrap_or_else(std::sync::PoisonError::into_inner);
         kinds.insert((api_version.to_owned(), kind.to_owned()), found.clone());
         Ok(found)
     }
 
     /// Forgets a kind whose CRD went away.
     pub(crate) fn forget_kind(&self, api_version: &str, kind: &str) {
-        let mut kinds = self.kinds.write().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut kinds = self
+            .kinds
+            .write()
+            .unwrap_or_else(std::sync::PoisonError::into_inner);
         kinds.remove(&(api_version.to_owned(), kind.to_owned()));
     }
 
     /// kube's access to a kind. A namespaced kind without namespace means all namespaces (for lists).
     pub(crate) fn api_of(&self, kind: &Kind, namespace: Option<&str>) -> Api<DynamicObject> {
         match (&kind.scope, namespace) {
-            (Scope::Namespaced, Some(namespace)) => Api::namespaced_with(self.client(), namespace, &kind.resource),
+            (Scope::Namespaced, Some(namespace)) => {
+                Api::namespaced_with(self.client(), namespace, &kind.resource)
+            }
             _ => Api::all_with(self.client(), &kind.resource),
         }
     }
 
     /// kube's access to one named object; its namespace must be given exactly when the kind is namespaced.
-    pub(crate) fn api_for_one(&self, kind: &Kind, namespace: Option<&str>, name: &str) -> Result<Api<DynamicObject>, Error> {
+    pub(crate) fn api_for_one(
+        &self,
+        kind: &Kind,
+        namespace: Option<&str>,
+        name: &str,
+    ) -> Result<Api<DynamicObject>, Error> {
         if kind.scope == Scope::Namespaced && namespace.is_none() {
-            return Err(Error::Malformed(format!("{} has no namespace, but the kind is namespaced", describe(&kind.resource.kind, None, name))));
+            return Err(Error::Malformed(format!(
+                "{} has no namespace, but the kind is namespaced",
+                describe(&kind.resource.kind, None, name)
+            )));
         }
         Ok(self.api_of(kind, namespace))
     }
@@ -141,9 +258,14 @@ fn group_version_kind(api_version: &str, kind: &str) -> GroupVersionKind {
     GroupVersionKind::gvk(group, version, kind)
 }
 
-fn absent_as_none(found: Result<(ApiResource, ApiCapabilities), kube::Error>) -> Result<Option<Kind>, kube::Error> {
+fn absent_as_none(
+    found: Result<(ApiResource, ApiCapabilities), kube::Error>,
+) -> Result<Option<Kind>, kube::Error> {
     match found {
-        Ok((resource, capabilities)) => Ok(Some(Kind { resource, scope: capabilities.scope })),
+        Ok((resource, capabilities)) => Ok(Some(Kind {
+            resource,
+            scope: capabilities.scope,
+        })),
         Err(kube::Error::Discovery(DiscoveryError::MissingKind(_))) => Ok(None),
         Err(error) if Answer::is_absence(&error) => Ok(None),
         Err(error) => Err(error),
@@ -166,9 +288,20 @@ pub(crate) struct Identity<'a> {
 
 impl<'a> Identity<'a> {
     pub(crate) fn of(manifest: &'a Value) -> Result<Self, Error> {
-        let text = |pointer: &str| manifest.pointer(pointer).and_then(Value::as_str).filter(|text| !text.is_empty());
+        let text = |pointer: &str| {
+            manifest
+                .pointer(pointer)
+                .and_then(Value::as_str)
+                .filter(|text| !text.is_empty())
+        };
         let missing = |what: &str| {
-            let found = text("/kind").map_or("a mapping without kind".to_owned(), |kind| describe(kind, None, text("/metadata/name").unwrap_or("without a name")));
+            let found = text("/kind").map_or("a mapping without kind".to_owned(), |kind| {
+                describe(
+                    kind,
+                    None,
+                    text("/metadata/name").unwrap_or("without a name"),
+                )
+            });
             Error::Malformed(format!("{what} is missing in {found}"))
         };
         Ok(Self {
@@ -191,16 +324,28 @@ mod tests {
 
     #[test]
     fn an_object_without_a_name_is_refused_by_what_is_missing() {
-        let error = from_value(json!({"apiVersion": "v1", "kind": "Secret", "metadata": {}})).unwrap_err();
-        assert_eq!(error.to_string(), "not a Kubernetes object: metadata.name is missing in Secret without a name");
+        let error =
+            from_value(json!({"apiVersion": "v1", "kind": "Secret", "metadata": {}})).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "not a Kubernetes object: metadata.name is missing in Secret without a name"
+        );
         assert!(from_value(json!(["a"])).is_err());
-        assert!(from_value(json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "a"}})).is_ok());
+        assert!(
+            from_value(json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "a"}}))
+                .is_ok()
+        );
     }
 
     #[test]
     fn well_known_kinds_are_listed_once() {
         for (index, (api_version, kind, ..)) in WELL_KNOWN.iter().enumerate() {
-            assert!(!WELL_KNOWN[..index].iter().any(|other| other.0 == *api_version && other.1 == *kind), "{kind}");
+            assert!(
+                !WELL_KNOWN[..index]
+                    .iter()
+                    .any(|other| other.0 == *api_version && other.1 == *kind),
+                "{kind}"
+            );
         }
     }
 }

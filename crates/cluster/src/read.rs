@@ -13,17 +13,32 @@ const PAGE: u32 = 250;
 
 impl Cluster {
     /// One object; `None` when it (or its kind) is not there. Transient refusals are retried for up to 30 s, here and in the other reads.
-    pub async fn get(&self, api_version: &str, kind: &str, namespace: Option<&str>, name: &str) -> Result<Option<DynamicObject>, Error> {
+    pub async fn get(
+        &self,
+        api_version: &str,
+        kind: &str,
+        namespace: Option<&str>,
+        name: &str,
+    ) -> Result<Option<DynamicObject>, Error> {
         let known = match self.kind(api_version, kind).await {
             Err(Error::UnknownKind { .. }) => return Ok(None),
             known => known?,
         };
         let api = self.api_for_one(&known, namespace, name)?;
-        patiently(&format!("read {}", describe(kind, namespace, name)), || api.get_opt(name)).await
+        patiently(&format!("read {}", describe(kind, namespace, name)), || {
+            api.get_opt(name)
+        })
+        .await
     }
 
     /// All objects of a kind, in a namespace or everywhere, filtered by a label selector (`""` for all). Empty when the kind is unknown.
-    pub async fn list(&self, api_version: &str, kind: &str, namespace: Option<&str>, selector: &str) -> Result<Vec<DynamicObject>, Error> {
+    pub async fn list(
+        &self,
+        api_version: &str,
+        kind: &str,
+        namespace: Option<&str>,
+        selector: &str,
+    ) -> Result<Vec<DynamicObject>, Error> {
         let known = match self.kind(api_version, kind).await {
             Err(Error::UnknownKind { .. }) => return Ok(Vec::new()),
             known => known?,
@@ -50,21 +65,44 @@ impl Cluster {
     pub async fn pods(&self, namespace: &str, selector: &str) -> Result<Vec<Pod>, Error> {
         let api = Api::<Pod>::namespaced(self.client(), namespace);
         let parameters = ListParams::default().labels(selector);
-        let list = patiently(&format!("list pods of {namespace}"), || api.list(&parameters)).await?;
+        let list = patiently(&format!("list pods of {namespace}"), || {
+            api.list(&parameters)
+        })
+        .await?;
         Ok(list.items)
     }
 
     /// The name of a Running and Ready pod that matches; `None` when there is none.
-    pub async fn ready_pod(&self, namespace: &str, selector: &str) -> Result<Option<String>, Error> {
+    pub async fn ready_pod(
+        &self,
+        namespace: &str,
+        selector: &str,
+    ) -> Result<Option<String>, Error> {
         let pods = self.pods(namespace, selector).await?;
-        Ok(pods.into_iter().find(is_ready).and_then(|pod| pod.metadata.name))
+        Ok(pods
+            .into_iter()
+            .find(is_ready)
+            .and_then(|pod| pod.metadata.name))
     }
 
     /// The last `lines` log lines of a container.
-    pub async fn log_tail(&self, namespace: &str, pod: &str, container: Option<&str>, lines: i64) -> Result<Vec<String>, Error> {
-        let parameters = LogParams { container: container.map(str::to_owned), tail_lines: Some(lines), ..LogParams::default() };
+    pub async fn log_tail(
+        &self,
+        namespace: &str,
+        pod: &str,
+        container: Option<&str>,
+        lines: i64,
+    ) -> Result<Vec<String>, Error> {
+        let parameters = LogParams {
+            container: container.map(str::to_owned),
+            tail_lines: Some(lines),
+            ..LogParams::default()
+        };
         let api = Api::<Pod>::namespaced(self.client(), namespace);
-        let text = patiently(&format!("read the log of pod {namespace}/{pod}"), || api.logs(pod, &parameters)).await?;
+        let text = patiently(&format!("read the log of pod {namespace}/{pod}"), || {
+            api.logs(pod, &parameters)
+        })
+        .await?;
         Ok(text.lines().map(str::to_owned).collect())
     }
 }
@@ -72,11 +110,17 @@ impl Cluster {
 /// Running, Ready and not being deleted.
 pub(crate) fn is_ready(pod: &Pod) -> bool {
     pod.metadata.deletion_timestamp.is_none()
-        && pod.status.as_ref().is_some_and(|status| status.phase.as_deref() == Some("Running") && condition_is_true(status, "Ready"))
+        && pod.status.as_ref().is_some_and(|status| {
+            status.phase.as_deref() == Some("Running") && condition_is_true(status, "Ready")
+        })
 }
 
 pub(crate) fn condition_is_true(status: &PodStatus, condition: &str) -> bool {
-    status.conditions.iter().flatten().any(|found| found.type_ == condition && found.status == "True")
+    status
+        .conditions
+        .iter()
+        .flatten()
+        .any(|found| found.type_ == condition && found.status == "True")
 }
 
 #[cfg(test)]

@@ -37,7 +37,10 @@ where
 }
 
 /// A single try, bounded in time.
-pub(crate) async fn once<T>(action: &str, attempt: impl Future<Output = Result<T, kube::Error>>) -> Result<T, Error> {
+pub(crate) async fn once<T>(
+    action: &str,
+    attempt: impl Future<Output = Result<T, kube::Error>>,
+) -> Result<T, Error> {
     match tokio::time::timeout(ONE_TRY, attempt).await {
         Ok(answer) => answer.map_err(|error| Error::api(action, error)),
         Err(elapsed) => Err(Error::api(action, kube::Error::Service(Box::new(elapsed)))),

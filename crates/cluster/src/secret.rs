@@ -6,9 +6,9 @@ use std::fmt;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use k8s_openapi::api::core::v1::Secret;
+use kube::Resource;
 use kube::api::{Api, Patch, PatchParams, Request};
 use kube::core::params::GetParams;
-use kube::Resource;
 use serde_json::{Map, Value, json};
 use zeroize::Zeroizing;
 
@@ -69,7 +69,9 @@ impl fmt::Debug for SecretRead {
 impl SecretRead {
     /// A value as text; `None` when the key is missing or not UTF-8.
     pub fn text(&self, key: &str) -> Option<&str> {
-        self.data.get(key).and_then(|value| std::str::from_utf8(value).ok())
+        self.data
+            .get(key)
+            .and_then(|value| std::str::from_utf8(value).ok())
     }
 }
 
@@ -80,7 +82,9 @@ impl Cluster {
         let request = Request::new(Secret::url_path(&(), Some(namespace)));
         // kube logs the body of an answer that it cannot parse, so the body is parsed here.
         let body = patiently(&format!("read {what}"), || async {
-            let request = request.get(name, &GetParams::default()).map_err(kube::Error::BuildRequest)?;
+            let request = request
+                .get(name, &GetParams::default())
+                .map_err(kube::Error::BuildRequest)?;
             match self.client.request_text(request).await {
                 Ok(body) => Ok(Some(Zeroizing::new(body))),
                 Err(kube::Error::Api(status)) if status.is_not_found() => Ok(None),
@@ -95,17 +99,23 @@ impl Cluster {
     pub async fn apply_secret(&self, secret: &SecretManifest) -> Result<Change, Error> {
         let what = describe("Secret", Some(&secret.namespace), &secret.name);
         let api = Api::<Secret>::namespaced(self.client(), &secret.namespace);
-        let before = patiently(&format!("read {what}"), || api.get_metadata_opt(&secret.name)).await?;
+        let before = patiently(&format!("read {what}"), || {
+            api.get_metadata_opt(&secret.name)
+        })
+        .await?;
         let (manifest, encoded) = manifest(secret);
         let after = patiently(&format!("apply {what}"), || async {
             let parameters = PatchParams::apply(crate::FIELD_MANAGER).force();
-            api.patch_metadata(&secret.name, &parameters, &Patch::Apply(&manifest)).await
+            api.patch_metadata(&secret.name, &parameters, &Patch::Apply(&manifest))
+                .await
         })
         .await
         .map_err(|error| redact(error, secret, &encoded))?;
         Ok(match before {
             None => Change::Created(what),
-            Some(before) if before.metadata.resource_version == after.metadata.resource_version => Change::Unchanged(what),
+            Some(before) if before.metadata.resource_version == after.metadata.resource_version => {
+                Change::Unchanged(what)
+            }
             Some(_) => Change::Configured(what),
         })
     }
@@ -113,11 +123,18 @@ impl Cluster {
 
 fn parse(body: &str, what: &str) -> Result<SecretRead, Error> {
     // serde's message may quote a value.
-    let secret = serde_json::from_str::<Secret>(body).map_err(|_| Error::Malformed(format!("the API server's answer for {what} is no Secret")))?;
+    let secret = serde_json::from_str::<Secret>(body).map_err(|_| {
+        Error::Malformed(format!("the API server's answer for {what} is no Secret"))
+    })?;
     Ok(SecretRead {
         kind: secret.type_.unwrap_or_else(|| "Opaque".to_owned()),
         labels: secret.metadata.labels.unwrap_or_default(),
-        data: secret.data.unwrap_or_default().into_iter().map(|(key, value)| (key, Zeroizing::new(value.0))).collect(),
+        data: secret
+            .data
+            .unwrap_or_default()
+            .into_iter()
+            .map(|(key, value)| (key, Zeroizing::new(value.0)))
+            .collect(),
     })
 }
 
@@ -143,9 +160,15 @@ fn manifest(secret: &SecretManifest) -> (Value, Vec<Zeroizing<String>>) {
 fn redact(error: Error, secret: &SecretManifest, encoded: &[Zeroizing<String>]) -> Error {
     match error {
         Error::Api { action, source } => {
-            let plain = secret.data.values().filter_map(|value| std::str::from_utf8(value).ok());
+            let plain = secret
+                .data
+                .values()
+                .filter_map(|value| std::str::from_utf8(value).ok());
             let source = source.without(encoded.iter().map(|text| text.as_str()).chain(plain));
-            Error::Api { action, source: Box::new(source) }
+            Error::Api {
+                action,
+                source: Box::new(source),
+            }
         }
         other => other,
     }
@@ -161,18 +184,31 @@ mod tests {
             name: "redis-auth".to_owned(),
             kind: "Opaque".to_owned(),
             labels: BTreeMap::new(),
-            data: BTreeMap::from([("password".to_owned(), Zeroizing::new(b"hunter2-hunter2".to_vec()))]),
+            data: BTreeMap::from([(
+                "password".to_owned(),
+                Zeroizing::new(b"hunter2-hunter2".to_vec()),
+            )]),
         }
     }
 
     #[test]
     fn debug_shows_keys_and_no_values() {
         let text = format!("{:?}", example());
-        assert!(text.contains("password") && !text.contains("hunter2"), "{text}");
-        let read = parse(r#"{"type":"Opaque","metadata":{"name":"a"},"data":{"k":"aHVudGVyMg=="}}"#, "Secret a").unwrap();
+        assert!(
+            text.contains("password") && !text.contains("hunter2"),
+            "{text}"
+        );
+        let read = parse(
+            r#"{"type":"Opaque","metadata":{"name":"a"},"data":{"k":"aHVudGVyMg=="}}"#,
+            "Secret a",
+        )
+        .unwrap();
         assert_eq!(read.text("k"), Some("hunter2"));
         let text = format!("{read:?}");
-        assert!(!text.contains("hunter2") && !text.contains("aHVudGVyMg"), "{text}");
+        assert!(
+            !text.contains("hunter2") && !text.contains("aHVudGVyMg"),
+            "{text}"
+        );
     }
 
     #[test]
@@ -185,10 +221,25 @@ mod tests {
     fn a_refusal_that_quotes_the_value_is_redacted() {
         let secret = example();
         let (_, encoded) = manifest(&secret);
-        let text = format!("data: Invalid value: {:?} (hunter2-hunter2)", encoded[0].as_str());
-        let status = kube::core::Status::failure(&text, "Invalid").with_code(422).boxed();
-        let error = redact(Error::api("apply Secret redis/redis-auth", kube::Error::Api(status)), &secret, &encoded);
-        let shown = format!("{error:?} {error} {}", std::error::Error::source(&error).unwrap());
-        assert!(!shown.contains("hunter2") && !shown.contains(encoded[0].as_str()), "{shown}");
+        let text = format!(
+            "data: Invalid value: {:?} (hunter2-hunter2)",
+            encoded[0].as_str()
+        );
+        let status = kube::core::Status::failure(&text, "Invalid")
+            .with_code(422)
+            .boxed();
+        let error = redact(
+            Error::api("apply Secret redis/redis-auth", kube::Error::Api(status)),
+            &secret,
+            &encoded,
+        );
+        let shown = format!(
+            "{error:?} {error} {}",
+            std::error::Error::source(&error).unwrap()
+        );
+        assert!(
+            !shown.contains("hunter2") && !shown.contains(encoded[0].as_str()),
+            "{shown}"
+        );
     }
 }

@@ -60,10 +60,19 @@ impl Cluster {
         say: SayBlocker<'_>,
     ) -> Result<DynamicObject, Error> {
         let ends = Instant::now() + target.deadline;
-        let mut watch = ObjectWatch::new(self, target.api_version, target.kind, target.namespace, target.name);
+        let mut watch = ObjectWatch::new(
+            self,
+            target.api_version,
+            target.kind,
+            target.namespace,
+            target.name,
+        );
         let mut looks = interval_at(Instant::now() + LOOK, LOOK);
         looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        let mut speaker = Speaker { say, last: String::new() };
+        let mut speaker = Speaker {
+            say,
+            last: String::new(),
+        };
         let mut waiting = "the API server has not answered yet".to_owned();
         let mut looked = None::<Instant>;
         loop {
@@ -105,7 +114,14 @@ impl Cluster {
     }
 
     /// Polls something that cannot be watched (a port, a name), with a pause between tries and the same words at the deadline.
-    pub async fn wait_until<T, F, Fut>(&self, what: &str, deadline: Duration, pause: Duration, say: SayBlocker<'_>, attempt: F) -> Result<T, Error>
+    pub async fn wait_until<T, F, Fut>(
+        &self,
+        what: &str,
+        deadline: Duration,
+        pause: Duration,
+        say: SayBlocker<'_>,
+        attempt: F,
+    ) -> Result<T, Error>
     where
         F: FnMut() -> Fut + Send,
         Fut: Future<Output = Result<Result<T, String>, Error>> + Send,
@@ -113,7 +129,10 @@ impl Cluster {
     {
         let mut attempt = attempt;
         let ends = Instant::now() + deadline;
-        let mut speaker = Speaker { say, last: String::new() };
+        let mut speaker = Speaker {
+            say,
+            last: String::new(),
+        };
         let mut blocker = "the first try has not ended".to_owned();
         loop {
             match timeout_at(ends, attempt()).await {
@@ -125,7 +144,12 @@ impl Cluster {
             }
             speaker.tell(&blocker);
             if Instant::now() + pause >= ends {
-                return Err(Error::Deadline { what: what.to_owned(), deadline, blocker, evidence: Vec::new() });
+                return Err(Error::Deadline {
+                    what: what.to_owned(),
+                    deadline,
+                    blocker,
+                    evidence: Vec::new(),
+                });
             }
             tokio::time::sleep(pause).await;
         }
@@ -133,13 +157,21 @@ impl Cluster {
 
     /// The first blocker's text, if pods are to be blamed and one blocks.
     async fn worst_blocker(&self, target: &WaitFor<'_>) -> Option<String> {
-        let (Some(namespace), Some(pods)) = (target.namespace, target.pods) else { return None };
-        let blockers = timeout(LOOK_LIMIT, self.blockers(namespace, pods)).await.ok()?.ok()?;
+        let (Some(namespace), Some(pods)) = (target.namespace, target.pods) else {
+            return None;
+        };
+        let blockers = timeout(LOOK_LIMIT, self.blockers(namespace, pods))
+            .await
+            .ok()?
+            .ok()?;
         blockers.first().map(ToString::to_string)
     }
 
     async fn overdue(&self, target: &WaitFor<'_>, waiting: String) -> Error {
-        let object = format!("{}: {waiting}", describe(target.kind, target.namespace, target.name));
+        let object = format!(
+            "{}: {waiting}",
+            describe(target.kind, target.namespace, target.name)
+        );
         let mut evidence = Vec::new();
         let blocker = match self.worst_blocker(target).await {
             Some(blocker) => {
@@ -149,16 +181,29 @@ impl Cluster {
             None => object,
         };
         evidence.extend(self.evidence_for(target).await);
-        Error::Deadline { what: target.what.to_owned(), deadline: target.deadline, blocker, evidence }
+        Error::Deadline {
+            what: target.what.to_owned(),
+            deadline: target.deadline,
+            blocker,
+            evidence,
+        }
     }
 
     async fn hopeless(&self, target: &WaitFor<'_>, found: String) -> Error {
-        Error::Hopeless { what: target.what.to_owned(), found, evidence: self.evidence_for(target).await }
+        Error::Hopeless {
+            what: target.what.to_owned(),
+            found,
+            evidence: self.evidence_for(target).await,
+        }
     }
 
     async fn evidence_for(&self, target: &WaitFor<'_>) -> Vec<String> {
-        let (Some(namespace), Some(pods)) = (target.namespace, target.pods) else { return Vec::new() };
-        timeout(LOOK_LIMIT, self.evidence(namespace, pods)).await.unwrap_or_default()
+        let (Some(namespace), Some(pods)) = (target.namespace, target.pods) else {
+            return Vec::new();
+        };
+        timeout(LOOK_LIMIT, self.evidence(namespace, pods))
+            .await
+            .unwrap_or_default()
     }
 }
 
@@ -191,8 +236,15 @@ pub(crate) fn with_causes(error: &dyn std::error::Error) -> String {
 /// What a wait for absence returns.
 fn nothing(target: &WaitFor<'_>) -> DynamicObject {
     DynamicObject {
-        types: Some(TypeMeta { api_version: target.api_version.to_owned(), kind: target.kind.to_owned() }),
-        metadata: ObjectMeta { name: Some(target.name.to_owned()), namespace: target.namespace.map(str::to_owned), ..ObjectMeta::default() },
+        types: Some(TypeMeta {
+            api_version: target.api_version.to_owned(),
+            kind: target.kind.to_owned(),
+        }),
+        metadata: ObjectMeta {
+            name: Some(target.name.to_owned()),
+            namespace: target.namespace.map(str::to_owned),
+            ..ObjectMeta::default()
+        },
         data: Value::Null,
     }
 }
@@ -200,27 +252,49 @@ fn nothing(target: &WaitFor<'_>) -> DynamicObject {
 /// Judges a workload: Deployment, StatefulSet, DaemonSet: the newest generation observed, all replicas updated and ready.
 /// A StatefulSet that is updated `OnDelete` keeps its old pods until they are deleted, so there only readiness counts.
 pub fn workload_ready(object: Option<&DynamicObject>) -> Verdict {
-    let Some(object) = object else { return absent() };
+    let Some(object) = object else {
+        return absent();
+    };
     let number = |pointer: &str| object.data.pointer(pointer).and_then(Value::as_i64);
     let text = |pointer: &str| object.data.pointer(pointer).and_then(Value::as_str);
     if number("/status/observedGeneration").unwrap_or(0) < object.metadata.generation.unwrap_or(0) {
-        return Verdict::Waiting("its newest version was not yet taken up by the controller".to_owned());
+        return Verdict::Waiting(
+            "its newest version was not yet taken up by the controller".to_owned(),
+        );
     }
     let status = |field: &str| number(&format!("/status/{field}")).unwrap_or(0);
-    let kind = object.types.as_ref().map_or("", |types| types.kind.as_str());
+    let kind = object
+        .types
+        .as_ref()
+        .map_or("", |types| types.kind.as_str());
     let (wanted, updated, ready, leftover) = match kind {
-        "DaemonSet" => (status("desiredNumberScheduled"), status("updatedNumberScheduled"), status("numberAvailable"), 0),
+        "DaemonSet" => (
+            status("desiredNumberScheduled"),
+            status("updatedNumberScheduled"),
+            status("numberAvailable"),
+            0,
+        ),
         "StatefulSet" => {
             let wanted = number("/spec/replicas").unwrap_or(1);
             let kept = match text("/spec/updateStrategy/type") {
                 Some("OnDelete") => wanted,
                 _ => number("/spec/updateStrategy/rollingUpdate/partition").unwrap_or(0),
             };
-            (wanted, status("updatedReplicas") + kept, status("readyReplicas"), status("replicas") - wanted)
+            (
+                wanted,
+                status("updatedReplicas") + kept,
+                status("readyReplicas"),
+                status("replicas") - wanted,
+            )
         }
         _ => {
             let updated = status("updatedReplicas");
-            (number("/spec/replicas").unwrap_or(1), updated, status("availableReplicas"), status("replicas") - updated)
+            (
+                number("/spec/replicas").unwrap_or(1),
+                updated,
+                status("availableReplicas"),
+                status("replicas") - updated,
+            )
         }
     };
     if updated < wanted {
@@ -236,21 +310,49 @@ pub fn workload_ready(object: Option<&DynamicObject>) -> Verdict {
 }
 
 /// Judges `status.conditions[type].status == "True"`. A condition that tells which generation it is about must be about the newest.
-pub fn condition_true(condition: &'static str) -> impl Fn(Option<&DynamicObject>) -> Verdict + Send + Sync {
+pub fn condition_true(
+    condition: &'static str,
+) -> impl Fn(Option<&DynamicObject>) -> Verdict + Send + Sync {
     move |object| {
-        let Some(object) = object else { return absent() };
-        let conditions = object.data.pointer("/status/conditions").and_then(Value::as_array);
-        let found = conditions.into_iter().flatten().find(|found| found.get("type").and_then(Value::as_str) == Some(condition));
-        let Some(found) = found else { return Verdict::Waiting(format!("it has no condition {condition} yet")) };
+        let Some(object) = object else {
+            return absent();
+        };
+        let conditions = object
+            .data
+            .pointer("/status/conditions")
+            .and_then(Value::as_array);
+        let found = conditions
+            .into_iter()
+            .flatten()
+            .find(|found| found.get("type").and_then(Value::as_str) == Some(condition));
+        let Some(found) = found else {
+            return Verdict::Waiting(format!("it has no condition {condition} yet"));
+        };
         let text = |field: &str| found.get(field).and_then(Value::as_str).unwrap_or_default();
-        if found.get("observedGeneration").and_then(Value::as_i64).is_some_and(|seen| seen < object.metadata.generation.unwrap_or(0)) {
+        if found
+            .get("observedGeneration")
+            .and_then(Value::as_i64)
+            .is_some_and(|seen| seen < object.metadata.generation.unwrap_or(0))
+        {
             return Verdict::Waiting(format!("{condition} is about an older version of it"));
         }
         if text("status") == "True" {
             return Verdict::Ready;
         }
-        let why = [text("reason"), text("message")].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(": ");
-        Verdict::Waiting(format!("{condition} is {}{}", text("status"), if why.is_empty() { String::new() } else { format!(" ({why})") }))
+        let why = [text("reason"), text("message")]
+            .into_iter()
+            .filter(|part| !part.is_empty())
+            .collect::<Vec<_>>()
+            .join(": ");
+        Verdict::Waiting(format!(
+            "{condition} is {}{}",
+            text("status"),
+            if why.is_empty() {
+                String::new()
+            } else {
+                format!(" ({why})")
+            }
+        ))
     }
 }
 

@@ -12,24 +12,39 @@ fn object(value: Value) -> DynamicObject {
 }
 
 fn deployment(generation: i64, status: &Value) -> DynamicObject {
-    object(json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "a", "generation": generation}, "spec": {"replicas": 2}, "status": status}))
+    object(
+        json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "a", "generation": generation}, "spec": {"replicas": 2}, "status": status}),
+    )
 }
 
 #[test]
 fn a_deployment_is_ready_only_when_its_newest_version_is() {
     let good = json!({"observedGeneration": 2, "replicas": 2, "updatedReplicas": 2, "availableReplicas": 2});
     assert_eq!(workload_ready(Some(&deployment(2, &good))), Verdict::Ready);
-    assert!(matches!(workload_ready(Some(&deployment(3, &good))), Verdict::Waiting(why) if why.contains("newest version")));
+    assert!(
+        matches!(workload_ready(Some(&deployment(3, &good))), Verdict::Waiting(why) if why.contains("newest version"))
+    );
     let rolling = json!({"observedGeneration": 2, "replicas": 3, "updatedReplicas": 2, "availableReplicas": 3});
-    assert_eq!(workload_ready(Some(&deployment(2, &rolling))), Verdict::Waiting("1 old replicas still there".to_owned()));
+    assert_eq!(
+        workload_ready(Some(&deployment(2, &rolling))),
+        Verdict::Waiting("1 old replicas still there".to_owned())
+    );
     let starting = json!({"observedGeneration": 2, "replicas": 2, "updatedReplicas": 2, "availableReplicas": 1});
-    assert_eq!(workload_ready(Some(&deployment(2, &starting))), Verdict::Waiting("1 of 2 replicas ready".to_owned()));
-    assert_eq!(workload_ready(None), Verdict::Waiting("it does not exist yet".to_owned()));
+    assert_eq!(
+        workload_ready(Some(&deployment(2, &starting))),
+        Verdict::Waiting("1 of 2 replicas ready".to_owned())
+    );
+    assert_eq!(
+        workload_ready(None),
+        Verdict::Waiting("it does not exist yet".to_owned())
+    );
 }
 
 #[test]
 fn a_workload_without_status_is_not_ready() {
-    let fresh = object(json!({"apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": {"name": "a", "generation": 1}, "spec": {}}));
+    let fresh = object(
+        json!({"apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": {"name": "a", "generation": 1}, "spec": {}}),
+    );
     assert!(matches!(workload_ready(Some(&fresh)), Verdict::Waiting(_)));
 }
 
@@ -43,8 +58,14 @@ fn an_on_delete_stateful_set_counts_only_readiness() {
         }))
     };
     assert_eq!(workload_ready(Some(&set("OnDelete", 1))), Verdict::Ready);
-    assert!(matches!(workload_ready(Some(&set("OnDelete", 0))), Verdict::Waiting(_)));
-    assert!(matches!(workload_ready(Some(&set("RollingUpdate", 1))), Verdict::Waiting(_)));
+    assert!(matches!(
+        workload_ready(Some(&set("OnDelete", 0))),
+        Verdict::Waiting(_)
+    ));
+    assert!(matches!(
+        workload_ready(Some(&set("RollingUpdate", 1))),
+        Verdict::Waiting(_)
+    ));
 }
 
 #[test]
@@ -53,7 +74,10 @@ fn a_daemon_set_counts_nodes() {
         "apiVersion": "apps/v1", "kind": "DaemonSet", "metadata": {"name": "a", "generation": 1},
         "status": {"observedGeneration": 1, "desiredNumberScheduled": 3, "updatedNumberScheduled": 3, "numberAvailable": 2}
     }));
-    assert_eq!(workload_ready(Some(&set)), Verdict::Waiting("2 of 3 replicas ready".to_owned()));
+    assert_eq!(
+        workload_ready(Some(&set)),
+        Verdict::Waiting("2 of 3 replicas ready".to_owned())
+    );
 }
 
 #[test]
@@ -66,9 +90,16 @@ fn a_condition_about_an_older_generation_does_not_count() {
     };
     let judge = condition_true("Programmed");
     assert_eq!(judge(Some(&gateway(2, "True"))), Verdict::Ready);
-    assert!(matches!(judge(Some(&gateway(1, "True"))), Verdict::Waiting(why) if why.contains("older version")));
-    assert_eq!(judge(Some(&gateway(2, "False"))), Verdict::Waiting("Programmed is False (AddressNotAssigned: no address)".to_owned()));
-    assert!(matches!(condition_true("Ready")(Some(&gateway(2, "True"))), Verdict::Waiting(why) if why.contains("no condition Ready")));
+    assert!(
+        matches!(judge(Some(&gateway(1, "True"))), Verdict::Waiting(why) if why.contains("older version"))
+    );
+    assert_eq!(
+        judge(Some(&gateway(2, "False"))),
+        Verdict::Waiting("Programmed is False (AddressNotAssigned: no address)".to_owned())
+    );
+    assert!(
+        matches!(condition_true("Ready")(Some(&gateway(2, "True"))), Verdict::Waiting(why) if why.contains("no condition Ready"))
+    );
 }
 
 fn nowhere() -> Cluster {
@@ -83,22 +114,41 @@ async fn polling_says_each_blocker_once_and_gives_it_at_the_deadline() {
     let say = |text: String| said.lock().unwrap().push(text);
     let tries = AtomicU32::new(0);
     let result = nowhere()
-        .wait_until("the port to answer", Duration::from_millis(200), Duration::from_millis(20), &say, || {
-            let early = tries.fetch_add(1, Ordering::Relaxed) < 2;
-            async move { Ok::<_, Error>(Err::<(), _>(if early { "refused".to_owned() } else { "answers 503".to_owned() })) }
-        })
+        .wait_until(
+            "the port to answer",
+            Duration::from_millis(200),
+            Duration::from_millis(20),
+            &say,
+            || {
+                let early = tries.fetch_add(1, Ordering::Relaxed) < 2;
+                async move {
+                    Ok::<_, Error>(Err::<(), _>(if early {
+                        "refused".to_owned()
+                    } else {
+                        "answers 503".to_owned()
+                    }))
+                }
+            },
+        )
         .await;
     let error = result.unwrap_err();
-    assert!(matches!(&error, Error::Deadline { blocker, .. } if blocker == "answers 503"), "{error}");
+    assert!(
+        matches!(&error, Error::Deadline { blocker, .. } if blocker == "answers 503"),
+        "{error}"
+    );
     assert_eq!(*said.lock().unwrap(), ["refused", "answers 503"]);
 }
 
 #[tokio::test]
 async fn polling_ends_at_a_fault_that_stays() {
     let result = nowhere()
-        .wait_until("x", Duration::from_secs(5), Duration::from_millis(1), &|_| {}, || async {
-            Err::<Result<(), String>, _>(Error::Malformed("broken".to_owned()))
-        })
+        .wait_until(
+            "x",
+            Duration::from_secs(5),
+            Duration::from_millis(1),
+            &|_| {},
+            || async { Err::<Result<(), String>, _>(Error::Malformed("broken".to_owned())) },
+        )
         .await;
     assert!(matches!(result, Err(Error::Malformed(_))));
 }

@@ -46,8 +46,23 @@ pub(crate) struct ObjectWatch<'a> {
 }
 
 impl<'a> ObjectWatch<'a> {
-    pub(crate) fn new(cluster: &'a Cluster, api_version: &'a str, kind: &'a str, namespace: Option<&'a str>, name: &'a str) -> Self {
-        Self { cluster, api_version, kind, namespace, name, events: None, listed: false, not_before: None }
+    pub(crate) fn new(
+        cluster: &'a Cluster,
+        api_version: &'a str,
+        kind: &'a str,
+        namespace: Option<&'a str>,
+        name: &'a str,
+    ) -> Self {
+        Self {
+            cluster,
+            api_version,
+            kind,
+            namespace,
+            name,
+            events: None,
+            listed: false,
+            not_before: None,
+        }
     }
 
     /// The next sight. May be dropped and called again without losing one. Fails only for good (rights, a wrong manifest, a foreign certificate).
@@ -67,7 +82,9 @@ impl<'a> ObjectWatch<'a> {
                     Err(error) => return self.broken(error),
                 }
             }
-            let Some(events) = self.events.as_mut() else { continue };
+            let Some(events) = self.events.as_mut() else {
+                continue;
+            };
             match pin!(events).next().await {
                 Some(Ok(event)) => {
                     if let Some(seen) = self.sight(event) {
@@ -87,7 +104,9 @@ impl<'a> ObjectWatch<'a> {
     async fn begin(&self) -> Result<Events, Error> {
         let kind = self.cluster.kind_now(self.api_version, self.kind).await?;
         let api = self.cluster.api_for_one(&kind, self.namespace, self.name)?;
-        let config = watcher::Config::default().fields(&format!("metadata.name={}", self.name)).timeout(ONE_WATCH_SECONDS);
+        let config = watcher::Config::default()
+            .fields(&format!("metadata.name={}", self.name))
+            .timeout(ONE_WATCH_SECONDS);
         Ok(watcher(api, config).boxed())
     }
 
@@ -108,19 +127,26 @@ impl<'a> ObjectWatch<'a> {
 
     /// Items of a list come without their type.
     fn typed(&self, mut object: DynamicObject) -> DynamicObject {
-        object.types.get_or_insert_with(|| TypeMeta { api_version: self.api_version.to_owned(), kind: self.kind.to_owned() });
+        object.types.get_or_insert_with(|| TypeMeta {
+            api_version: self.api_version.to_owned(),
+            kind: self.kind.to_owned(),
+        });
         object
     }
 
     fn fault(&mut self, error: watcher::Error) -> Result<Option<Seen>, Error> {
         let error = match error {
-            watcher::Error::InitialListFailed(error) | watcher::Error::WatchStartFailed(error) | watcher::Error::WatchFailed(error) => error,
+            watcher::Error::InitialListFailed(error)
+            | watcher::Error::WatchStartFailed(error)
+            | watcher::Error::WatchFailed(error) => error,
             // The watcher lists again by itself: 410 Gone is routine.
             watcher::Error::WatchError(status) if status.code == 410 => return Ok(None),
             watcher::Error::WatchError(status) => kube::Error::Api(status),
             watcher::Error::NoResourceVersion => {
                 self.pause(AFTER_A_BREAK);
-                return Ok(Some(Seen::Broken("the list came without a resourceVersion".to_owned())));
+                return Ok(Some(Seen::Broken(
+                    "the list came without a resourceVersion".to_owned(),
+                )));
             }
         };
         if Answer::is_absence(&error) {
