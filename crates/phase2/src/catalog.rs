@@ -1,13 +1,54 @@
 //! Every installer, by task id; the pipeline's TaskRunner.
 
 use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use blueprint_pipeline::{Failure, Outcome, Progress, TaskRunner};
+use tokio_util::sync::CancellationToken;
 
 use crate::context::Context;
-use crate::installer::Installer;
+use crate::installer::{Installer, Work};
+
+/// How long a task may go on after Ctrl-C to reach a safe point: an answer that must not be lost (OpenBao's keys) is on disk well within it, and a helm
+/// that is still running is left to itself anyway and waited for by the next run.
+const GRACE: Duration = Duration::from_secs(10);
 
 /// All installers.
 pub struct Catalog {
     installers: Vec<Arc<dyn Installer>>,
+}
+
+impl Catalog {
+    /// Every installer, in the table's order.
+    pub fn new() -> Self {
+        let installers: Vec<Arc<dyn Installer>> = vec![
+            Arc::new(crate::gateway::GatewayCrds),
+            Arc::new(crate::local_path_provisioner::LocalPathProvisioner),
+            Arc::new(crate::stable_storage::StableStorage),
+            Arc::new(crate::cloudnative_pg::CnpgOperator),
+            Arc::new(crate::cloudnative_pg::CnpgCluster),
+        ];
+        Self { installers }
+    }
+
+    /// The installer of a task.
+    pub fn get(&self, task: &str) -> Option<&Arc<dyn Installer>> {
+        self.installers
+            .iter()
+            .find(|installer| installer.id() == task)
+    }
+
+    /// All of them, in the table's order.
+    pub fn installers(&self) -> &[Arc<dyn Installer>] {
+        &self.installers
+    }
+}
+
+impl Default for Catalog {
+    fn default() -> Self {
+        Self::new()
+    }
 }
 
 /// Runs tasks by their installer.
@@ -16,4 +57,54 @@ pub struct Phase2 {
     pub context: Arc<Context>,
     /// All installers.
     pub catalog: Catalog,
+}
+
+#[async_trait]
+impl TaskRunner for Phase2 {
+    async fn run(
+        &self,
+        task: &str,
+        progress: Progress,
+        cancel: CancellationToken,
+    ) -> Result<Outcome, Failure> {
+        let Some(installer) = self.catalog.get(task) else {
+            return Err(Failure {
+                summary: format!("no installer is called `{task}`"),
+                ..Failure::default()
+            });
+        };
+        let work = Work {
+            context: &self.context,
+            progress: &progress,
+        };
+        let stopped = async {
+            cancel.cancelled().await;
+            tokio::time::sleep(GRACE).await;
+        };
+        tokio::select! {
+            answer = installer.install(work) => answer.map_err(|error| error.into_failure(task)),
+            () = stopped => Err(Failure {
+                summary: format!("{task} was interrupted"),
+                hint: Some("run `blueprint up` again: it goes on from here".to_owned()),
+                ..Failure::default()
+            }),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::table::TABLE;
+
+    #[test]
+    fn every_task_of_the_table_has_its_installer_in_the_same_order() {
+        let catalog: Vec<&str> = Catalog::new()
+            .installers()
+            .iter()
+            .map(|installer| installer.id())
+            .collect();
+        let table: Vec<&str> = TABLE.tasks.iter().map(|task| task.id).collect();
+        assert_eq!(catalog, table);
+    }
 }

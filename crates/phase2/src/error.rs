@@ -1,6 +1,10 @@
 //! One error for all installers; each variant carries what its crate knows.
 
+use std::error::Error as _;
+
 use blueprint_pipeline::Failure;
+
+use crate::failure_hints;
 
 /// Why a task failed.
 #[derive(Debug, thiserror::Error)]
@@ -11,6 +15,14 @@ pub enum Error {
     /// From helm.
     #[error(transparent)]
     Helm(#[from] blueprint_charts::HelmError),
+    /// From helm, with what the namespace looked like when it gave up.
+    #[error("{source}")]
+    Release {
+        /// helm's answer.
+        source: blueprint_charts::HelmError,
+        /// Last warning events and log lines of the namespace.
+        evidence: Vec<String>,
+    },
     /// From the cache.
     #[error(transparent)]
     Cache(#[from] blueprint_charts::CacheError),
@@ -59,6 +71,135 @@ pub enum Error {
 impl Error {
     /// In the pipeline's words: summary, causes (the source chain), hint (own one or the failure map's), evidence.
     pub fn into_failure(self, task: &str) -> Failure {
-        todo!()
+        let summary = self.to_string();
+        let causes = self.causes();
+        let evidence = self.evidence();
+        let text = format!("{summary}\n{}\n{}", causes.join("\n"), evidence.join("\n"));
+        let mapped = failure_hints::hint(task, &text);
+        let hint = if self.own_hint_is_exact() {
+            self.own_hint().or(mapped)
+        } else {
+            mapped.or_else(|| self.own_hint())
+        };
+        let preflight = matches!(self, Self::Preflight { .. });
+        let (expected, found) = match self {
+            Self::Refused {
+                expected, found, ..
+            } => (Some(expected), Some(found)),
+            _ => (None, None),
+        };
+        Failure {
+            summary,
+            expected,
+            found,
+            causes,
+            hint,
+            evidence,
+            preflight,
+        }
+    }
+
+    /// The messages of the sources, outermost first, without one that only repeats the line before.
+    fn causes(&self) -> Vec<String> {
+        let mut causes: Vec<String> = Vec::new();
+        let mut said = self.to_string();
+        let mut next = self.source();
+        while let Some(source) = next {
+            let line = source.to_string();
+            if line != said {
+                causes.push(line.clone());
+                said = line;
+            }
+            next = source.source();
+        }
+        causes
+    }
+
+    fn evidence(&self) -> Vec<String> {
+        match self {
+            Self::Cluster(error) => error.evidence().to_vec(),
+            Self::Release { evidence, .. } => evidence.clone(),
+            Self::Preflight { shortfalls } => shortfalls
+                .iter()
+                .map(|shortfall| {
+                    format!(
+                        "{}: expected {}, found {}; {}",
+                        shortfall.check, shortfall.expected, shortfall.found, shortfall.hint
+                    )
+                })
+                .collect(),
+            _ => Vec::new(),
+        }
+    }
+
+    /// Written for the very case; the hints of waits and of helm are general, and the failure map knows more there.
+    fn own_hint_is_exact(&self) -> bool {
+        !matches!(
+            self,
+            Self::Cluster(_) | Self::Helm(_) | Self::Release { .. } | Self::OpenBao(_)
+        )
+    }
+
+    fn own_hint(&self) -> Option<String> {
+        match self {
+            Self::Cluster(error) => error.hint(),
+            Self::Helm(error) | Self::Release { source: error, .. } => Some(error.hint()),
+            Self::Cache(error) => Some(error.hint()),
+            Self::Versions(error) => Some(error.hint()),
+            Self::Yaml(error) => Some(format!(
+                "correct {} at the place named",
+                error.origin.display()
+            )),
+            Self::PrivateFile(error) => Some(error.hint()),
+            Self::OpenBao(error) => Some(error.hint()),
+            Self::Refused { hint, .. } | Self::Failed { hint, .. } => Some(hint.clone()),
+            Self::Preflight { .. } => {
+                Some("mend each of the above and run again; nothing was changed".to_owned())
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refusal_says_expected_found_and_the_way_out() {
+        let error = Error::Refused {
+            summary: "the volume is half-written".to_owned(),
+            expected: "a whole PGDATA or nothing".to_owned(),
+            found: "pgdata without pg_control".to_owned(),
+            hint: "restore the folder".to_owned(),
+        };
+        let failure = error.into_failure("cnpg-cluster");
+        assert_eq!(failure.summary, "the volume is half-written");
+        assert_eq!(failure.found.as_deref(), Some("pgdata without pg_control"));
+        assert_eq!(failure.hint.as_deref(), Some("restore the folder"));
+        assert!(!failure.preflight);
+    }
+
+    #[test]
+    fn causes_are_the_chain_of_sources_each_once() {
+        let io = std::io::Error::other("disk full");
+        let error = Error::from(blueprint_safekeeping::Error::Io {
+            action: "write",
+            path: "x".into(),
+            source: io,
+        });
+        let failure = error.into_failure("redis");
+        assert_eq!(failure.summary, "failed to write x");
+        assert_eq!(failure.causes, ["disk full"]);
+    }
+
+    #[test]
+    fn evidence_of_a_wait_is_kept() {
+        let error = Error::from(blueprint_cluster::Error::Deadline {
+            what: "Redis".to_owned(),
+            deadline: std::time::Duration::from_secs(1),
+            blocker: "pod redis/x: starting".to_owned(),
+            evidence: vec!["last line".to_owned()],
+        });
+        assert_eq!(error.into_failure("redis").evidence, ["last line"]);
     }
 }

@@ -2,11 +2,11 @@
 
 use std::path::PathBuf;
 
-use blueprint_charts::Versions;
-use serde_json::Value;
+use blueprint_charts::{ChartPin, ImagePin, Versions, values, yaml};
+use serde_json::{Map, Value, json};
 
 use crate::error::Error;
-use crate::settings::Settings;
+use crate::settings::{REFERENCE_DOMAIN, REFERENCE_PORTS, REFERENCE_STORAGE_ROOT, Settings};
 use crate::workspace::Workspace;
 
 /// One embedded file.
@@ -18,9 +18,22 @@ pub struct Embedded {
     pub text: &'static str,
 }
 
+/// `VERSIONS.json`, `infra/kind/cluster.yaml`, a commented blueprint.yaml, a .gitignore and every file under `infra/phase2/references`, as build.rs found them.
+static EMBEDDED: &[Embedded] = include!(concat!(env!("OUT_DIR"), "/embedded.rs"));
+
+const FOLDER: &str = "infra/phase2/references";
+
 /// Everything `init` writes.
 pub fn embedded() -> &'static [Embedded] {
-    todo!()
+    EMBEDDED
+}
+
+/// One embedded file by its path in a workspace.
+pub fn embedded_text(path: &str) -> Option<&'static str> {
+    EMBEDDED
+        .iter()
+        .find(|file| file.path == path)
+        .map(|file| file.text)
 }
 
 /// Reads references for one workspace and settings.
@@ -33,31 +46,438 @@ pub struct References {
 impl References {
     /// For this workspace.
     pub fn new(workspace: Workspace, settings: Settings) -> Self {
-        Self { workspace, settings }
+        Self {
+            workspace,
+            settings,
+        }
     }
 
     /// VERSIONS.json: the workspace's file or the embedded one.
     pub fn versions(&self) -> Result<Versions, Error> {
-        todo!()
+        let text = self.text("VERSIONS.json")?.unwrap_or_default();
+        Ok(Versions::parse(&text, &self.workspace.versions())?)
     }
 
-    /// The documents of `name` (`cluster-postgresql.yaml`), with domain, storage root and ports put in place of the reference ones.
+    /// The documents of `name` (`cluster-postgresql.yaml`), each merged with the document of the same kind and name in `profiles/<profile>/<name>` where there
+    /// is one, with domain, storage root and ports put in place of the reference ones.
     pub fn documents(&self, name: &str) -> Result<Vec<Value>, Error> {
-        todo!()
+        let Some(text) = self.text(&format!("{FOLDER}/{name}"))? else {
+            return Err(self.missing(name));
+        };
+        let mut documents = yaml::documents(&text, &self.path(name))?;
+        let overlay = self.profile_file(name);
+        if let Some(text) = self.text(&format!("{FOLDER}/{overlay}"))? {
+            for layer in yaml::documents(&text, &self.path(&overlay))? {
+                overlay_onto(&mut documents, layer);
+            }
+        }
+        Ok(documents
+            .into_iter()
+            .map(|document| localise(document, &self.settings))
+            .collect())
     }
 
-    /// Values for a chart key: `helm-values-<key>.yaml`, then `profiles/<profile>/helm-values-<key>.yaml`, then the pin's `values_overrides`; localised.
+    /// Values for a chart key: `helm-values-<key>.yaml`, then `profiles/<profile>/helm-values-<key>.yaml`, then the images that VERSIONS.json sets for the chart,
+    /// then the pin's `values_overrides`; localised.
     pub fn values(&self, key: &str, versions: &Versions) -> Result<Value, Error> {
-        todo!()
+        let pin = versions.chart(key)?;
+        let name = format!("helm-values-{key}.yaml");
+        let Some(text) = self.text(&format!("{FOLDER}/{name}"))? else {
+            return Err(self.missing(&name));
+        };
+        let mut layers = vec![yaml::document(&text, &self.path(&name))?];
+        let overlay = self.profile_file(&name);
+        if let Some(text) = self.text(&format!("{FOLDER}/{overlay}"))? {
+            layers.push(yaml::document(&text, &self.path(&overlay))?);
+        }
+        layers.extend(
+            versions
+                .images
+                .values()
+                .filter_map(|image| image_layer(key, pin, image)),
+        );
+        layers.push(pin.values_overrides.clone());
+        Ok(localise(
+            values::merge(layers.into_iter().filter(Value::is_object)),
+            &self.settings,
+        ))
     }
 
     /// Path in messages.
     pub fn path(&self, name: &str) -> PathBuf {
         self.workspace.references().join(name)
     }
+
+    /// A workspace file's text, or the embedded one's; `None` when neither is there.
+    pub fn text(&self, path: &str) -> Result<Option<String>, Error> {
+        let file = self.workspace.root().join(path);
+        match std::fs::read_to_string(&file) {
+            Ok(text) => Ok(Some(text)),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                Ok(embedded_text(path).map(str::to_owned))
+            }
+            Err(error) => Err(Error::Failed {
+                action: format!("read {}", file.display()),
+                found: error.to_string(),
+                hint: "make the file readable, or remove it to use the built-in one".to_owned(),
+            }),
+        }
+    }
+
+    fn profile_file(&self, name: &str) -> String {
+        format!("profiles/{}/{name}", self.settings.profile.name())
+    }
+
+    fn missing(&self, name: &str) -> Error {
+        Error::Failed {
+            action: format!("read {}", self.path(name).display()),
+            found: "there is neither such a file nor a built-in one".to_owned(),
+            hint: "write the file, or run `blueprint init` in an empty folder to see the built-in references".to_owned(),
+        }
+    }
+}
+
+/// Merges `layer` into the document of the same kind and name; a layer without a counterpart is left out on purpose: profiles size things, they make none.
+fn overlay_onto(documents: &mut [Value], layer: Value) {
+    let identity = |document: &Value| {
+        (
+            document["kind"].clone(),
+            document["metadata"]["name"].clone(),
+        )
+    };
+    if let Some(document) = documents
+        .iter_mut()
+        .find(|document| identity(document) == identity(&layer))
+    {
+        *document = values::merge([document.take(), layer]);
+    }
+}
+
+/// How a chart's values name an image.
+struct ImageKeys {
+    /// Takes the registry's host; charts without it take the repository whole.
+    registry: Option<&'static str>,
+    repository: &'static str,
+    /// Takes the digest; charts without it take `tag@digest` as the tag.
+    digest: Option<&'static str>,
+}
+
+/// From the charts' own templates: bitnami's `common.images.image`, MinIO's and CloudNativePG's `{{ .repository }}:{{ .tag }}`, the runner's
+/// `{{ .registry }}/{{ .image }}:{{ .tag }}`; the others have `registry`, `repository` and `tag`.
+fn image_keys(chart: &str) -> ImageKeys {
+    match chart {
+        "redis" => ImageKeys {
+            registry: Some("registry"),
+            repository: "repository",
+            digest: Some("digest"),
+        },
+        "minio" | "cloudnative-pg" => ImageKeys {
+            registry: None,
+            repository: "repository",
+            digest: None,
+        },
+        "gitlab-runner" => ImageKeys {
+            registry: Some("registry"),
+            repository: "image",
+            digest: None,
+        },
+        _ => ImageKeys {
+            registry: Some("registry"),
+            repository: "repository",
+            digest: None,
+        },
+    }
+}
+
+fn image_layer(key: &str, pin: &ChartPin, image: &ImagePin) -> Option<Value> {
+    let target = image.sets.as_ref().filter(|target| target.chart == key)?;
+    let keys = image_keys(&pin.chart);
+    let mut fields = Map::new();
+    let (registry, repository) = split_registry(&image.repository);
+    match keys.registry {
+        Some(name) => {
+            fields.insert(name.to_owned(), json!(registry));
+            fields.insert(keys.repository.to_owned(), json!(repository));
+        }
+        None => {
+            fields.insert(keys.repository.to_owned(), json!(image.repository));
+        }
+    }
+    let mut tag = image.tag.clone();
+    match (&image.digest, keys.digest) {
+        (Some(digest), Some(name)) => {
+            fields.insert(name.to_owned(), json!(digest));
+        }
+        (Some(digest), None) => tag = format!("{tag}@{digest}"),
+        (None, _) => {}
+    }
+    fields.insert("tag".to_owned(), json!(tag));
+    Some(
+        target
+            .at
+            .rsplit('.')
+            .fold(Value::Object(fields), |inner, part| json!({part: inner})),
+    )
+}
+
+/// The first part is a registry when it has a dot or a port, as image references are read everywhere (distribution/reference, `splitDockerDomain`).
+fn split_registry(repository: &str) -> (&str, &str) {
+    match repository.split_once('/') {
+        Some((host, rest)) if host.contains(['.', ':']) || host == "localhost" => (host, rest),
+        _ => ("docker.io", repository),
+    }
+}
+
+/// One image as containers name it: `repository:tag`, with the digest where it is known.
+pub fn image_reference(image: &ImagePin) -> String {
+    match &image.digest {
+        Some(digest) => format!("{}:{}@{digest}", image.repository, image.tag),
+        None => format!("{}:{}", image.repository, image.tag),
+    }
 }
 
 /// Puts the settings' domain, storage root and NodePorts in place of the reference ones, in every string and in `nodePort` numbers.
 pub fn localise(value: Value, settings: &Settings) -> Value {
-    todo!()
+    match value {
+        Value::String(text) => Value::String(localise_text(&text, settings)),
+        Value::Array(items) => items
+            .into_iter()
+            .map(|item| localise(item, settings))
+            .collect(),
+        Value::Object(fields) => fields
+            .into_iter()
+            .map(|(key, value)| {
+                let value = match node_port(&key, &value, settings) {
+                    Some(port) => json!(port),
+                    None => localise(value, settings),
+                };
+                (key, value)
+            })
+            .collect(),
+        other => other,
+    }
+}
+
+fn node_port(key: &str, value: &Value, settings: &Settings) -> Option<u16> {
+    if key != "nodePort" {
+        return None;
+    }
+    let [https, http, ssh] = REFERENCE_PORTS;
+    match u16::try_from(value.as_u64()?).ok()? {
+        port if port == https => Some(settings.ports.https),
+        port if port == http => Some(settings.ports.http),
+        port if port == ssh => Some(settings.ports.ssh),
+        _ => None,
+    }
+}
+
+fn localise_text(text: &str, settings: &Settings) -> String {
+    let escaped = |domain: &str| domain.replace('.', "\\.");
+    text.replace(REFERENCE_DOMAIN, &settings.domain)
+        .replace(&escaped(REFERENCE_DOMAIN), &escaped(&settings.domain))
+        .replace(REFERENCE_STORAGE_ROOT, &settings.storage_root)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+    use std::path::Path;
+
+    use super::*;
+    use crate::settings::{Ports, Profile};
+
+    fn walk(folder: &Path, prefix: &str, found: &mut BTreeSet<String>) {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let entry = entry.unwrap();
+            let path = format!("{prefix}/{}", entry.file_name().to_string_lossy());
+            if entry.file_type().unwrap().is_dir() {
+                walk(&entry.path(), &path, found);
+            } else {
+                found.insert(path);
+            }
+        }
+    }
+
+    #[test]
+    fn every_reference_is_embedded() {
+        let mut found = BTreeSet::new();
+        walk(
+            &Path::new(env!("CARGO_MANIFEST_DIR"))
+                .join("../..")
+                .join(FOLDER),
+            FOLDER,
+            &mut found,
+        );
+        for path in [
+            "VERSIONS.json",
+            "infra/kind/cluster.yaml",
+            "blueprint.yaml",
+            ".gitignore",
+        ] {
+            found.insert(path.to_owned());
+        }
+        let embedded: BTreeSet<String> =
+            embedded().iter().map(|file| file.path.to_owned()).collect();
+        assert_eq!(found, embedded);
+    }
+
+    #[test]
+    fn the_example_settings_hold_the_defaults() {
+        let text = embedded_text("blueprint.yaml").unwrap();
+        assert_eq!(
+            Settings::parse(text, Path::new("blueprint.yaml")).unwrap(),
+            Settings::default()
+        );
+        let uncommented: String = text
+            .lines()
+            .filter_map(|line| line.strip_prefix("# "))
+            .filter(|line| {
+                !line.ends_with('.') && !line.contains("NodePorts") && !line.contains("JSON Schema")
+            })
+            .fold(String::new(), |text, line| text + line + "\n");
+        assert_eq!(
+            Settings::parse(&uncommented, Path::new("blueprint.yaml")).unwrap(),
+            Settings::default()
+        );
+    }
+
+    #[test]
+    fn localising_reaches_strings_escaped_names_paths_and_node_ports() {
+        let settings = Settings {
+            domain: "git.home.arpa".to_owned(),
+            storage_root: "/data".to_owned(),
+            ports: Ports {
+                https: 31443,
+                http: 31080,
+                ssh: 31022,
+            },
+            ..Settings::default()
+        };
+        let value = json!({
+            "hosts": ["gitlab.local.example.net", r"^(.*)\.local\.example\.net$"],
+            "path": "/var/local/shared/cnpg",
+            "ports": [{"port": 443, "nodePort": 30443}, {"port": 22, "nodePort": 30022}, {"nodePort": 30999}],
+            "notAPort": 30443
+        });
+        assert_eq!(
+            localise(value, &settings),
+            json!({
+                "hosts": ["gitlab.git.home.arpa", r"^(.*)\.git\.home\.arpa$"],
+                "path": "/data/cnpg",
+                "ports": [{"port": 443, "nodePort": 31443}, {"port": 22, "nodePort": 31022}, {"nodePort": 30999}],
+                "notAPort": 30443
+            })
+        );
+    }
+
+    fn image(repository: &str, digest: Option<&str>, chart: &str, at: &str) -> ImagePin {
+        serde_json::from_value(json!({
+            "repository": repository, "tag": "1.2", "digest": digest, "sets": {"chart": chart, "at": at}
+        }))
+        .unwrap()
+    }
+
+    fn pin(chart: &str) -> ChartPin {
+        serde_json::from_value(
+            json!({"name": "x", "url": "u", "chart": chart, "chart_version": "1", "sha256": "0"}),
+        )
+        .unwrap()
+    }
+
+    #[test]
+    fn images_are_written_the_way_each_chart_reads_them() {
+        let layer = |repository, digest, chart, at| {
+            image_layer("key", &pin(chart), &image(repository, digest, "key", at)).unwrap()
+        };
+        assert_eq!(
+            layer(
+                "docker.io/bitnamilegacy/redis",
+                Some("sha256:ab"),
+                "redis",
+                "image"
+            ),
+            json!({"image": {"registry": "docker.io", "repository": "bitnamilegacy/redis", "tag": "1.2", "digest": "sha256:ab"}})
+        );
+        assert_eq!(
+            layer("quay.io/minio/minio", Some("sha256:ab"), "minio", "image"),
+            json!({"image": {"repository": "quay.io/minio/minio", "tag": "1.2@sha256:ab"}})
+        );
+        assert_eq!(
+            layer("quay.io/openbao/openbao", None, "openbao", "server.image"),
+            json!({"server": {"image": {"registry": "quay.io", "repository": "openbao/openbao", "tag": "1.2"}}})
+        );
+        assert!(image_layer("other", &pin("redis"), &image("a/b", None, "key", "image")).is_none());
+    }
+
+    fn workspace() -> tempfile::TempDir {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::create_dir_all(folder.path().join(FOLDER).join("profiles/full")).unwrap();
+        folder
+    }
+
+    #[test]
+    fn later_layers_win_over_earlier_ones() {
+        let folder = workspace();
+        let references = folder.path().join(FOLDER);
+        std::fs::write(
+            references.join("helm-values-redis.yaml"),
+            "a: 1\nb: 1\nc: 1\nimage: {tag: no}\n",
+        )
+        .unwrap();
+        std::fs::write(
+            references.join("profiles/full/helm-values-redis.yaml"),
+            "b: 2\nc: 2\n",
+        )
+        .unwrap();
+        let text = json!({
+            "helm_repositories": {"redis": {"name": "redis", "url": "u", "chart": "redis", "chart_version": "1", "sha256": "0".repeat(64), "values_overrides": {"c": 3}}},
+            "manifests": {},
+            "images": {"redis": {"repository": "docker.io/b/redis", "tag": "8", "sets": {"chart": "redis", "at": "image"}}}
+        })
+        .to_string();
+        let versions = Versions::parse(&text, Path::new("VERSIONS.json")).unwrap();
+        let settings = Settings {
+            profile: Profile::Full,
+            ..Settings::default()
+        };
+        let values = References::new(Workspace::at(folder.path()), settings)
+            .values("redis", &versions)
+            .unwrap();
+        assert_eq!(
+            values,
+            json!({"a": 1, "b": 2, "c": 3, "image": {"registry": "docker.io", "repository": "b/redis", "tag": "8"}})
+        );
+    }
+
+    #[test]
+    fn a_profile_sizes_documents_but_adds_none() {
+        let folder = workspace();
+        let references = folder.path().join(FOLDER);
+        std::fs::write(
+            references.join("two.yaml"),
+            "kind: A\nmetadata: {name: a}\nspec: {x: 1, y: 1}\n---\nkind: B\nmetadata: {name: b}\n",
+        )
+        .unwrap();
+        std::fs::write(
+            references.join("profiles/full/two.yaml"),
+            "kind: A\nmetadata: {name: a}\nspec: {y: 2}\n---\nkind: C\nmetadata: {name: c}\n",
+        )
+        .unwrap();
+        let settings = Settings {
+            profile: Profile::Full,
+            ..Settings::default()
+        };
+        let documents = References::new(Workspace::at(folder.path()), settings)
+            .documents("two.yaml")
+            .unwrap();
+        assert_eq!(documents.len(), 2);
+        assert_eq!(documents[0]["spec"], json!({"x": 1, "y": 2}));
+    }
+
+    #[test]
+    fn a_workspace_without_files_uses_the_embedded_pins() {
+        let folder = workspace();
+        let references = References::new(Workspace::at(folder.path()), Settings::default());
+        assert!(references.versions().unwrap().chart("gitlab").is_ok());
+    }
 }

@@ -2,7 +2,10 @@
 
 use std::path::Path;
 
+use blueprint_charts::yaml;
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
 
 use crate::error::Error;
 
@@ -17,6 +20,16 @@ pub enum Profile {
     Full,
 }
 
+impl Profile {
+    /// As written in blueprint.yaml; also the name of its folder under `references/profiles`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Small => "small",
+            Self::Full => "full",
+        }
+    }
+}
+
 /// NodePorts of the Gateway's data plane and the host ports of kind's mappings.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -29,9 +42,13 @@ pub struct Ports {
     pub ssh: u16,
 }
 
+/// The NodePorts that the references are written with: HTTPS, HTTP, SSH.
+pub const REFERENCE_PORTS: [u16; 3] = [30443, 30080, 30022];
+
 impl Default for Ports {
     fn default() -> Self {
-        Self { https: 30443, http: 30080, ssh: 30022 }
+        let [https, http, ssh] = REFERENCE_PORTS;
+        Self { https, http, ssh }
     }
 }
 
@@ -56,6 +73,9 @@ pub const REFERENCE_DOMAIN: &str = "local.example.net";
 /// The storage root that the references are written with.
 pub const REFERENCE_STORAGE_ROOT: &str = "/var/local/shared";
 
+const FIELDS: [&str; 5] = ["domain", "cluster", "storage_root", "profile", "ports"];
+const PORT_FIELDS: [&str; 3] = ["https", "http", "ssh"];
+
 impl Default for Settings {
     fn default() -> Self {
         Self {
@@ -70,14 +90,139 @@ impl Default for Settings {
 
 impl Settings {
     /// Parses and checks the file's text (domain is a DNS name of two labels or more, cluster a DNS label, ports within 30000–32767 and distinct, storage
-    /// root absolute).
+    /// root absolute). Every problem is named at once.
     pub fn parse(text: &str, origin: &Path) -> Result<Self, Error> {
-        todo!()
+        let mut problems = Vec::new();
+        let document = yaml::document(text, origin)?;
+        let settings = Self::from_value(document, &mut problems);
+        if problems.is_empty() {
+            return Ok(settings);
+        }
+        Err(Error::Refused {
+            summary: format!("{} is not valid", origin.display()),
+            expected: format!("the fields {}, all of them optional", FIELDS.join(", ")),
+            found: problems.join("; "),
+            hint: format!(
+                "correct {}; docs/blueprint.schema.json describes every field",
+                origin.display()
+            ),
+        })
+    }
+
+    fn from_value(document: Value, problems: &mut Vec<String>) -> Self {
+        let mut settings = Self::default();
+        let mut fields = match document {
+            Value::Object(fields) => fields,
+            Value::Null => Map::new(),
+            other => {
+                problems.push(format!("the file holds {}, not fields", kind_of(&other)));
+                return settings;
+            }
+        };
+        take(&mut fields, "", "domain", &mut settings.domain, problems);
+        take(&mut fields, "", "cluster", &mut settings.cluster, problems);
+        take(
+            &mut fields,
+            "",
+            "storage_root",
+            &mut settings.storage_root,
+            problems,
+        );
+        take(&mut fields, "", "profile", &mut settings.profile, problems);
+        match fields.remove("ports") {
+            None | Some(Value::Null) => {}
+            Some(Value::Object(mut ports)) => {
+                take(
+                    &mut ports,
+                    "ports.",
+                    "https",
+                    &mut settings.ports.https,
+                    problems,
+                );
+                take(
+                    &mut ports,
+                    "ports.",
+                    "http",
+                    &mut settings.ports.http,
+                    problems,
+                );
+                take(
+                    &mut ports,
+                    "ports.",
+                    "ssh",
+                    &mut settings.ports.ssh,
+                    problems,
+                );
+                unknown(&ports, "ports.", &PORT_FIELDS, problems);
+            }
+            Some(other) => problems.push(format!(
+                "`ports` is {}, not a map of https, http and ssh",
+                kind_of(&other)
+            )),
+        }
+        unknown(&fields, "", &FIELDS, problems);
+        settings.check(problems);
+        settings
+    }
+
+    fn check(&self, problems: &mut Vec<String>) {
+        let labels: Vec<&str> = self.domain.split('.').collect();
+        if labels.len() < 2
+            || self.domain.len() > 200
+            || !labels.iter().all(|label| is_dns_label(label))
+        {
+            problems.push(format!(
+                "`domain` is `{}`, not a DNS name of two or more lower-case labels such as {REFERENCE_DOMAIN}",
+                self.domain
+            ));
+        }
+        if !is_dns_label(&self.cluster) || self.cluster.len() > 50 {
+            problems.push(format!(
+                "`cluster` is `{}`, not a DNS label of at most 50 characters",
+                self.cluster
+            ));
+        }
+        let root = &self.storage_root;
+        let clean = root
+            .split('/')
+            .skip(1)
+            .all(|part| !matches!(part, "" | "." | ".."))
+            && !root.contains(char::is_whitespace);
+        if !root.starts_with('/') || !clean {
+            problems.push(format!(
+                "`storage_root` is `{root}`, not an absolute path such as {REFERENCE_STORAGE_ROOT}"
+            ));
+        }
+        let ports = [
+            ("https", self.ports.https),
+            ("http", self.ports.http),
+            ("ssh", self.ports.ssh),
+        ];
+        for (index, (name, port)) in ports.iter().enumerate() {
+            if !(30000..=32767).contains(port) {
+                problems.push(format!(
+                    "`ports.{name}` is {port}, outside the NodePort range 30000 to 32767"
+                ));
+            }
+            if let Some((other, _)) = ports[..index].iter().find(|(_, taken)| taken == port) {
+                problems.push(format!(
+                    "`ports.{name}` and `ports.{other}` are both {port}"
+                ));
+            }
+        }
     }
 
     /// Reads the file; defaults when there is none.
     pub fn read(path: &Path) -> Result<Self, Error> {
-        todo!()
+        match std::fs::read_to_string(path) {
+            Ok(text) => Self::parse(&text, path),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Self::default()),
+            Err(error) => Err(Error::Failed {
+                action: format!("read {}", path.display()),
+                found: error.to_string(),
+                hint: "make the file readable for the user that runs blueprint".to_owned(),
+            }),
+        }
     }
 
     /// `gitlab.<domain>` and so on.
@@ -91,7 +236,202 @@ impl Settings {
     }
 }
 
+/// Moves one field out of the map into `target`; a null keeps the default.
+fn take<T: DeserializeOwned>(
+    fields: &mut Map<String, Value>,
+    prefix: &str,
+    name: &str,
+    target: &mut T,
+    problems: &mut Vec<String>,
+) {
+    match fields.remove(name) {
+        None | Some(Value::Null) => {}
+        Some(value) => match serde_json::from_value(value) {
+            Ok(value) => *target = value,
+            Err(error) => problems.push(format!("`{prefix}{name}`: {error}")),
+        },
+    }
+}
+
+fn unknown(fields: &Map<String, Value>, prefix: &str, known: &[&str], problems: &mut Vec<String>) {
+    for name in fields.keys() {
+        let nearest = known
+            .iter()
+            .max_by(|a, b| strsim::jaro_winkler(name, a).total_cmp(&strsim::jaro_winkler(name, b)));
+        let suggestion = match nearest {
+            Some(nearest) if strsim::jaro_winkler(name, nearest) > 0.75 => {
+                format!(" (did you mean `{prefix}{nearest}`?)")
+            }
+            _ => String::new(),
+        };
+        problems.push(format!("unknown field `{prefix}{name}`{suggestion}"));
+    }
+}
+
+fn kind_of(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "nothing",
+        Value::Bool(_) => "a boolean",
+        Value::Number(_) => "a number",
+        Value::String(_) => "a string",
+        Value::Array(_) => "a list",
+        Value::Object(_) => "a map",
+    }
+}
+
+/// RFC 1123 label, lower case as Kubernetes wants it.
+fn is_dns_label(label: &str) -> bool {
+    !label.is_empty()
+        && label.len() <= 63
+        && !label.starts_with('-')
+        && !label.ends_with('-')
+        && label
+            .bytes()
+            .all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-')
+}
+
 /// The JSON Schema of blueprint.yaml, as published in `docs/blueprint.schema.json`.
-pub fn json_schema() -> serde_json::Value {
-    todo!()
+pub fn json_schema() -> Value {
+    let defaults = Settings::default();
+    let label = "[a-z0-9]([a-z0-9-]*[a-z0-9])?";
+    let port = |what: &str, default: u16| json!({"type": ["integer", "null"], "minimum": 30000, "maximum": 32767, "default": default, "description": what});
+    json!({
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "blueprint.yaml",
+        "description": "What an installation is like. Every field is optional.",
+        "type": ["object", "null"],
+        "additionalProperties": false,
+        "properties": {
+            "domain": {
+                "type": ["string", "null"], "maxLength": 200, "pattern": format!("^{label}(\\.{label})+$"), "default": defaults.domain,
+                "description": "Hosts are gitlab.<domain>, registry.<domain>, kas.<domain> and minio.<domain>."
+            },
+            "cluster": {
+                "type": ["string", "null"], "maxLength": 50, "pattern": format!("^{label}$"), "default": defaults.cluster,
+                "description": "Name of the kind cluster; its kubeconfig context is kind-<cluster>."
+            },
+            "storage_root": {
+                "type": ["string", "null"], "pattern": "^(/[^/\\s]+)+$", "default": defaults.storage_root,
+                "description": "Where kind mounts the stable storage in every node."
+            },
+            "profile": {
+                "enum": ["small", "full", null], "default": defaults.profile,
+                "description": "small: one replica each and small requests. full: the charts' own sizes."
+            },
+            "ports": {
+                "type": ["object", "null"], "additionalProperties": false, "description": "NodePorts of the Gateway; distinct.",
+                "properties": {
+                    "https": port("HTTPS", defaults.ports.https),
+                    "http": port("HTTP", defaults.ports.http),
+                    "ssh": port("SSH", defaults.ports.ssh)
+                }
+            }
+        }
+    })
+}
+
+/// [`json_schema`] as the published file's text.
+pub fn json_schema_text() -> String {
+    format!("{:#}\n", json_schema())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(text: &str) -> Result<Settings, String> {
+        Settings::parse(text, Path::new("blueprint.yaml")).map_err(|error| match error {
+            Error::Refused { found, .. } => found,
+            other => other.to_string(),
+        })
+    }
+
+    #[test]
+    fn an_empty_file_means_the_defaults() {
+        assert_eq!(parse("").as_ref(), Ok(&Settings::default()));
+        assert_eq!(parse("# nothing\n").as_ref(), Ok(&Settings::default()));
+    }
+
+    #[test]
+    fn fields_given_replace_their_defaults_alone() {
+        let settings =
+            parse("domain: git.home.arpa\nprofile: full\nports:\n  ssh: 31022\n").unwrap();
+        assert_eq!(settings.host("gitlab"), "gitlab.git.home.arpa");
+        assert_eq!(settings.profile, Profile::Full);
+        assert_eq!(
+            settings.ports,
+            Ports {
+                https: 30443,
+                http: 30080,
+                ssh: 31022
+            }
+        );
+        assert_eq!(settings.kube_context(), "kind-blueprint");
+    }
+
+    #[test]
+    fn a_mistyped_field_is_named_with_the_nearest_one() {
+        assert_eq!(
+            parse("domian: a.b").unwrap_err(),
+            "unknown field `domian` (did you mean `domain`?)"
+        );
+        assert_eq!(
+            parse("ports: {htps: 30443}").unwrap_err(),
+            "unknown field `ports.htps` (did you mean `ports.https`?)"
+        );
+        assert_eq!(parse("zzz: 1").unwrap_err(), "unknown field `zzz`");
+    }
+
+    #[test]
+    fn every_problem_is_named_at_once() {
+        let found = parse("domain: Example\ncluster: -x\nstorage_root: relative\nports: {https: 443, http: 30022}\nprofile: huge").unwrap_err();
+        for part in [
+            "`domain`",
+            "`cluster`",
+            "`storage_root`",
+            "`ports.https` is 443",
+            "`ports.ssh` and `ports.http` are both 30022",
+            "`profile`",
+        ] {
+            assert!(found.contains(part), "{part} missing in: {found}");
+        }
+    }
+
+    #[test]
+    fn the_schema_judges_as_the_parser_does() {
+        let validator = jsonschema::validator_for(&json_schema()).unwrap();
+        assert!(validator.is_valid(&serde_json::to_value(Settings::default()).unwrap()));
+        for (text, valid) in [
+            ("domain: a.b", true),
+            ("domain: example", false),
+            ("cluster: a_b", false),
+            ("storage_root: /data/../x", true),
+            ("storage_root: data", false),
+            ("ports: {ssh: 22}", false),
+            ("profile: small", true),
+            ("profile: tiny", false),
+            ("nothing: 1", false),
+        ] {
+            let value = yaml::document(text, Path::new("x")).unwrap();
+            assert_eq!(validator.is_valid(&value), valid, "{text}");
+            assert!(
+                parse(text).is_ok() <= valid,
+                "the parser takes what the schema refuses: {text}"
+            );
+        }
+    }
+
+    #[test]
+    fn the_published_schema_is_fresh() {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/blueprint.schema.json");
+        if std::env::var_os("BLUEPRINT_WRITE_GENERATED").is_some() {
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(&path, json_schema_text()).unwrap();
+        }
+        let published = std::fs::read_to_string(&path).unwrap_or_default();
+        assert!(
+            published == json_schema_text(),
+            "docs/blueprint.schema.json is stale: run the tests once with BLUEPRINT_WRITE_GENERATED=1"
+        );
+    }
 }
