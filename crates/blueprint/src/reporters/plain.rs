@@ -1,0 +1,233 @@
+//! Lines, for CI and everything that is not a terminal: `[bootstrap] Step 7/13  Install MinIO + 11 buckets`.
+
+use std::collections::BTreeSet;
+
+use blueprint_pipeline::{Event, EventSink, Outcome, Table};
+
+use super::tally::Tally;
+use crate::printer::{Look, Paint, Printer};
+use crate::words::duration;
+
+/// The reporter.
+pub(super) struct Plain {
+    printer: Printer,
+    lines: Lines,
+}
+
+impl Plain {
+    pub(super) fn new(printer: Printer, table: Table) -> Self {
+        let lines = Lines::new(table, printer.talk_paint());
+        Self { printer, lines }
+    }
+}
+
+impl EventSink for Plain {
+    fn take(&mut self, event: &Event) {
+        for line in self.lines.of(event) {
+            self.printer.say(&line);
+        }
+        if let Event::TaskFailed { task, failure, .. } = event {
+            self.printer.failure(Some(task), failure);
+        }
+    }
+}
+
+/// Events into lines.
+struct Lines {
+    table: Table,
+    paint: Paint,
+    announced: BTreeSet<u8>,
+    width: usize,
+    tally: Tally,
+}
+
+impl Lines {
+    fn new(table: Table, paint: Paint) -> Self {
+        let width = table
+            .tasks
+            .iter()
+            .map(|task| task.id.len())
+            .max()
+            .unwrap_or(0);
+        Self {
+            table,
+            paint,
+            announced: BTreeSet::new(),
+            width,
+            tally: Tally::default(),
+        }
+    }
+
+    fn of(&mut self, event: &Event) -> Vec<String> {
+        self.tally.take(event);
+        match event {
+            Event::RunStarted { .. } => Vec::new(),
+            Event::TaskStarted { step, .. } => self.announce(*step),
+            Event::Progress { task, message, .. } => self.task(task, message.lines()),
+            Event::Waiting { task, blocker, .. } => {
+                self.task(task, [format!("waits: {blocker}").as_str()])
+            }
+            Event::TaskFinished {
+                task,
+                seconds,
+                outcome,
+                ..
+            } => self.finished(task, *seconds, outcome),
+            Event::TaskFailed { task, seconds, .. } => {
+                let words = format!("failed after {}", duration(*seconds));
+                self.task(task, [self.paint.apply(Look::Bad, &words).as_str()])
+            }
+            Event::TaskSkipped { task, reason, .. } => self.task(
+                task,
+                [self
+                    .paint
+                    .apply(Look::Warning, &format!("not run: {reason}"))
+                    .as_str()],
+            ),
+            Event::RunFinished { .. } => self.ended(event),
+        }
+    }
+
+    /// A step is announced when its first task begins.
+    fn announce(&mut self, number: u8) -> Vec<String> {
+        if !self.announced.insert(number) {
+            return Vec::new();
+        }
+        let title = self.table.step(number).map_or("", |step| step.title);
+        let step = self.paint.apply(
+            Look::Strong,
+            &format!("Step {number}/{}", self.table.steps.len()),
+        );
+        vec![format!("[bootstrap] {step}  {title}")]
+    }
+
+    fn task<'a>(&self, task: &str, words: impl IntoIterator<Item = &'a str>) -> Vec<String> {
+        let width = self.width;
+        words
+            .into_iter()
+            .map(|line| format!("[bootstrap]   {task:<width$}  {line}"))
+            .collect()
+    }
+
+    fn finished(&self, task: &str, seconds: f64, outcome: &Outcome) -> Vec<String> {
+        let mut lines = self.task(task, outcome.changes.iter().map(String::as_str));
+        lines.extend(
+            outcome
+                .notes
+                .iter()
+                .flat_map(|note| self.task(task, [format!("note: {note}").as_str()])),
+        );
+        let end = if outcome.changes.is_empty() {
+            format!("unchanged ({})", duration(seconds))
+        } else {
+            self.paint
+                .apply(Look::Good, &format!("done in {}", duration(seconds)))
+        };
+        lines.extend(self.task(task, [end.as_str()]));
+        lines
+    }
+
+    fn ended(&self, event: &Event) -> Vec<String> {
+        let Some((well, line)) = self.tally.last_line(event) else {
+            return Vec::new();
+        };
+        let (look, word) = if well {
+            (Look::Good, "Done")
+        } else {
+            (Look::Bad, "Stopped")
+        };
+        let mut lines = vec![format!(
+            "[bootstrap] {} {line}",
+            self.paint.apply(look, &format!("{word}:"))
+        )];
+        if !well {
+            lines.push(
+                "[bootstrap] What is done stays; `blueprint up` goes on from here.".to_owned(),
+            );
+        }
+        lines
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use blueprint_phase2::table::TABLE;
+    use blueprint_pipeline::Failure;
+
+    use super::*;
+
+    fn outcome(changes: &[&str], notes: &[&str]) -> Outcome {
+        let owned = |words: &[&str]| words.iter().map(|&word| word.to_owned()).collect();
+        Outcome {
+            changes: owned(changes),
+            notes: owned(notes),
+        }
+    }
+
+    fn started(task: &str, step: u8) -> Event {
+        Event::TaskStarted {
+            task: task.into(),
+            step,
+            title: String::new(),
+        }
+    }
+
+    #[test]
+    fn a_run_as_lines() {
+        let events = [
+            Event::RunStarted {
+                tasks: vec!["minio".into(), "buckets".into(), "openbao".into()],
+                mode: "parallel",
+            },
+            started("minio", 7),
+            Event::Waiting {
+                task: "minio".into(),
+                step: 7,
+                blocker: "pod minio/minio-0: starting".into(),
+            },
+            Event::TaskFinished {
+                task: "minio".into(),
+                step: 7,
+                seconds: 12.34,
+                outcome: outcome(
+                    &["created Namespace minio", "installed release minio"],
+                    &["kept the password of the file"],
+                ),
+            },
+            started("buckets", 7),
+            Event::Progress {
+                task: "buckets".into(),
+                step: 7,
+                message: "S3 answers".into(),
+            },
+            Event::TaskFinished {
+                task: "buckets".into(),
+                step: 7,
+                seconds: 0.4,
+                outcome: outcome(&[], &[]),
+            },
+            started("openbao", 8),
+            Event::TaskFailed {
+                task: "openbao".into(),
+                step: 8,
+                seconds: 61.0,
+                failure: Failure::default(),
+            },
+            Event::TaskSkipped {
+                task: "gitlab".into(),
+                step: 12,
+                reason: "needs openbao, which failed".into(),
+            },
+            Event::RunFinished {
+                seconds: 73.9,
+                succeeded: 2,
+                failed: 1,
+                skipped: 1,
+                interrupted: false,
+            },
+        ];
+        let mut lines = Lines::new(TABLE, Paint::new(false));
+        let text: Vec<String> = events.iter().flat_map(|event| lines.of(event)).collect();
+        insta::assert_snapshot!(text.join("\n"));
+    }
+}

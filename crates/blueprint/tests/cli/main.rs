@@ -1,0 +1,5 @@
+//! The program as people run it: arguments in, text and exit code out. No cluster, no network.
+
+mod commands;
+mod house;
+mod refusals;
