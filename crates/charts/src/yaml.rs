@@ -40,13 +40,15 @@ pub fn document(text: &str, origin: &Path) -> Result<Value, YamlError> {
 
 /// As YAML text whose strings every YAML 1.1 reader takes for strings.
 pub fn to_text(value: &Value) -> String {
-    let options = serde_saphyr::ser_options! { prefer_block_scalars: false };
+    let options = serde_saphyr::ser_options! { quote_all: true };
     // A JSON value has string keys, finite numbers and no tags, all that a YAML writer could refuse. JSON is YAML, should it ever do so.
     serde_saphyr::to_string_with_options(value, options).unwrap_or_else(|_| value.to_string())
 }
 
 fn read(text: &str, origin: &Path, duplicate_keys: DuplicateKeyPolicy) -> Result<Vec<Value>, YamlError> {
+    // A rendered platform with its CRDs is hundreds of documents and some hundred thousand nodes: the reader's own limits are for smaller texts.
     let options: Options = serde_saphyr::options! {
+        budget: serde_saphyr::budget! { max_documents: 100_000, max_nodes: 10_000_000, max_events: 40_000_000 },
         duplicate_keys: duplicate_keys,
         legacy_octal_numbers: true,
         with_snippet: false,

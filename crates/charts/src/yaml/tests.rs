@@ -9,11 +9,11 @@ const TREACHEROUS: &[&str] = &[
     " ", "1_000", "0755", "0o755", "0x1F", "0b11", "1e3", "1E3", "-1", "+1", ".5", "5.", "-.5", "1.0", "1_0.5", ".inf", "-.Inf", "+.inf",
     ".nan", ".NaN", "2026-11-30", "2026-11-30T10:00:00Z", "2026-11-30 10:00:00", "190:20:30", "1:30", "12e03", "<<", "=", "!x", "&a",
     "*a", "- a", "a: b", "a #b", "#a", "@a", "`a", "%a", "|", ">", "[a", "{a", "? a", ": a", "'a'", "\"a\"", "---", "...", "a\nb", "a\n",
-    "\n", "a\tb", " a", "a ", "a:", "-", "?", ":", "00", "08", "0", "1__0", "0x", "\u{85}", "\u{2028}", "\u{feff}a", "\u{0}", "é", "a\\b",
+    "\n", "a\tb", " a", "a ", "a:", "-", "?", ":", "00", "08", "0", "1__0", "\u{85}", "\u{2028}", "\u{feff}a", "\u{0}", "é", "a\\b",
 ];
 
-/// What go-yaml v2 (under sigs.k8s.io/yaml) resolves to something else than a string when it stands plain: `resolve.go`, read, with
-/// room to spare. A string that is written plain must not match.
+/// What go-yaml v2 (under sigs.k8s.io/yaml) may resolve to something else than a string when it stands plain: `resolve.go`, read, with
+/// room to spare. A key that is written plain must not match.
 fn would_be_misread(plain: &str) -> bool {
     let lower = plain.to_lowercase();
     let words = ["y", "n", "yes", "no", "on", "off", "true", "false", "null", "~", "", "<<", ".inf", "-.inf", "+.inf", ".nan", "="];
@@ -30,7 +30,7 @@ fn treacherous_strings_come_back_and_are_quoted() {
         let yaml = to_text(&json!({ "key": text }));
         let written = yaml.strip_prefix("key:").unwrap().trim();
         let quoted = written.starts_with(['"', '\'']);
-        assert!(quoted || !would_be_misread(written), "{text:?} is written as {written}");
+        assert!(quoted, "{text:?} is written as {written}");
         let yaml = to_text(&json!({ *text: 1 }));
         let quoted = yaml.starts_with(['"', '\'', '?']);
         assert!(quoted || !would_be_misread(yaml.trim().strip_suffix(": 1").unwrap()), "key {text:?} is written as {yaml}");
