@@ -172,7 +172,7 @@ impl Missing {
             match cache.fetch(artifact, &folders, offline).await {
                 Ok(fetched) => {
                     app.printer
-                        .say(&format!("{}: {}", artifact.label, origin(&fetched)))
+                        .say(&format!("{}: {}", artifact.label, origin(&fetched)));
                 }
                 Err(error) => app.printer.warn(&error.to_string()),
             }
