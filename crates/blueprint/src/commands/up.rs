@@ -9,6 +9,7 @@ use blueprint_phase2::table::TABLE;
 use blueprint_pipeline::timings::{self, Timings};
 use blueprint_pipeline::{Execution, Graph, RunReport, Selection};
 use blueprint_safekeeping::{RunLock, private_file};
+use futures::StreamExt as _;
 
 use super::charts::{folders_of_environment, origin};
 use super::check;
@@ -19,6 +20,9 @@ use crate::exit_code::ExitCode;
 use crate::problem::Problem;
 use crate::reporters;
 use crate::setup::{self, ClusterArgs, Pins};
+
+/// How many missing artifacts are fetched at once.
+const DOWNLOADS: usize = 4;
 
 /// Install everything, or bring what is there to what is wanted
 ///
@@ -168,11 +172,16 @@ impl Missing {
         if offline && folders.is_empty() {
             return;
         }
-        for artifact in &self.0 {
-            match cache.fetch(artifact, &folders, offline).await {
+        let fetches = self
+            .0
+            .iter()
+            .map(async |artifact| (artifact, cache.fetch(artifact, &folders, offline).await));
+        let mut fetches = futures::stream::iter(fetches).buffer_unordered(DOWNLOADS);
+        while let Some((artifact, fetched)) = fetches.next().await {
+            match fetched {
                 Ok(fetched) => {
                     app.printer
-                        .say(&format!("{}: {}", artifact.label, origin(&fetched)));
+                        .say(&format!("{}: {}", artifact.label, origin(&fetched)))
                 }
                 Err(error) => app.printer.warn(&error.to_string()),
             }

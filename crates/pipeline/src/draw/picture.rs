@@ -11,7 +11,7 @@ const BOX_HEIGHT: f64 = 62.0;
 const LAYER_HEIGHT: f64 = 112.0;
 const MARGIN: f64 = 24.0;
 /// Characters of a title that fit on one line of a box.
-const TITLE_CHARS: usize = 27;
+const TITLE_CHARS: usize = 26;
 const LEGEND_LINE: f64 = 22.0;
 const LEGEND_COLUMN: f64 = 430.0;
 

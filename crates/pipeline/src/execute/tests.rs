@@ -70,7 +70,10 @@ impl TaskRunner for Scripted {
         }
         self.log.lock().unwrap().push((task.to_owned(), "end"));
         self.now.fetch_sub(1, Ordering::SeqCst);
-        (self.deed)(task).map_or_else(|| Ok(Outcome::unchanged()), Err)
+        match (self.deed)(task) {
+            Some(failure) => Err(failure),
+            None => Ok(Outcome::unchanged()),
+        }
     }
 }
 
