@@ -1,10 +1,21 @@
 //! The HTTP client. Paths and status codes as measured on OpenBao 2.7.2.
 
 use std::collections::BTreeMap;
+use std::fmt;
+use std::net::SocketAddr;
+use std::time::Duration;
 
-use secrecy::SecretString;
+use reqwest::header::HeaderValue;
+use reqwest::{Method, RequestBuilder, Response, StatusCode};
+use secrecy::{ExposeSecret as _, SecretString};
 use serde::Deserialize;
+use serde_json::{Value, json};
 use zeroize::Zeroizing;
+
+mod wire;
+
+/// For connecting and for a whole answer. Init takes 0.3 s; a server without its PostgreSQL can be silent for longer than this.
+const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// `GET /v1/sys/health`, by its status code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -73,17 +84,51 @@ pub enum Error {
         /// What is wrong, without its content.
         found: String,
     },
+    /// Something else is mounted where KV version 2 is wanted.
+    #[error("OpenBao has {found} mounted at {path}, expected kv version 2")]
+    ForeignMount {
+        /// `secret/`.
+        path: String,
+        /// `kv version 1`, `transit`, …
+        found: String,
+    },
 }
 
 impl Error {
     /// What to do next.
     pub fn hint(&self) -> String {
-        todo!()
+        match self {
+            Self::Transport { .. } => {
+                "look whether pod openbao-0 runs (`kubectl -n openbao get pods`) and at its log; it is silent while PostgreSQL is away".to_owned()
+            }
+            Self::Refused { operation, status: 400, .. } if operation == "sys/unseal" => {
+                "the keys are not this server's: put back the openbao-init.json that belongs to the database OpenBao runs on".to_owned()
+            }
+            Self::Refused { operation, status: 400, .. } if operation == "sys/init" => {
+                "the server was initialised before: put back the openbao-init.json of that time".to_owned()
+            }
+            Self::Refused { status: 403, .. } => {
+                "the token is not accepted: put back the openbao-init.json that belongs to this server".to_owned()
+            }
+            Self::Refused { status: 503, .. } => "OpenBao is sealed: run `blueprint secrets unseal`".to_owned(),
+            Self::Refused { status: 500.., .. } => {
+                "look at the log of pod openbao-0: it most often cannot reach PostgreSQL or its password there has changed (then delete the pod)".to_owned()
+            }
+            Self::Refused { .. } | Self::Malformed { .. } => {
+                "check that the server is OpenBao of the version that VERSIONS.json pins".to_owned()
+            }
+            Self::ForeignMount { path, .. } => {
+                format!("move what is mounted at {path} elsewhere (`bao secrets move`), then run the command again; nothing was changed")
+            }
+        }
     }
 
     /// HTTP status of a refusal.
     pub fn status(&self) -> Option<u16> {
-        todo!()
+        match self {
+            Self::Refused { status, .. } => Some(*status),
+            Self::Transport { .. } | Self::Malformed { .. } | Self::ForeignMount { .. } => None,
+        }
     }
 }
 
@@ -96,63 +141,212 @@ pub struct Mount {
     pub version: Option<String>,
 }
 
+impl Mount {
+    fn is_kv2(&self) -> bool {
+        self.kind == "kv" && self.version.as_deref() == Some("2")
+    }
+}
+
+impl fmt::Display for Mount {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.version {
+            Some(version) => write!(f, "{} version {version}", self.kind),
+            // Without options, kv is version 1.
+            None if self.kind == "kv" => f.write_str("kv version 1"),
+            None => f.write_str(&self.kind),
+        }
+    }
+}
+
 /// A client of one server, with or without a token. Debug prints neither.
 #[derive(Clone)]
-pub struct Client {}
+pub struct Client {
+    http: reqwest::Client,
+    address: SocketAddr,
+    token: Option<HeaderValue>,
+}
+
+impl fmt::Debug for Client {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Client").field("address", &self.address).finish_non_exhaustive()
+    }
+}
 
 impl Client {
     /// A client of `http://address` (a port-forward's local end). No proxy is ever used. The process must have installed rustls' ring provider.
-    pub fn new(address: std::net::SocketAddr) -> Self {
-        todo!()
+    ///
+    /// # Panics
+    ///
+    /// Without that provider: a mistake in the program, not a state of the world.
+    pub fn new(address: SocketAddr) -> Self {
+        let http = reqwest::Client::builder()
+            .no_proxy()
+            .redirect(reqwest::redirect::Policy::none())
+            .connect_timeout(TIMEOUT)
+            .timeout(TIMEOUT)
+            .build();
+        #[expect(clippy::expect_used, reason = "fails only without a TLS provider, which the caller promises")]
+        let http = http.expect("the process has installed rustls' ring provider");
+        Self { http, address, token: None }
     }
 
     /// The same with a token.
+    #[expect(clippy::needless_pass_by_value, reason = "the caller's token is wiped once it is in its header")]
     pub fn with_token(&self, token: SecretString) -> Self {
-        todo!()
+        // A token with a line break in it is no token: it goes as an empty one and the server refuses it.
+        let mut header = HeaderValue::try_from(token.expose_secret()).unwrap_or(HeaderValue::from_static(""));
+        header.set_sensitive(true);
+        Self { http: self.http.clone(), address: self.address, token: Some(header) }
     }
 
     /// `sys/health`.
     pub async fn health(&self) -> Result<Health, Error> {
-        todo!()
+        let response = self.send(self.request(Method::GET, "sys/health"), "sys/health").await?;
+        match response.status().as_u16() {
+            200 => Ok(Health::Active),
+            429 => Ok(Health::Standby),
+            501 => Ok(Health::Uninitialised),
+            503 => Ok(Health::Sealed),
+            _ => Err(refusal(response, "sys/health").await),
+        }
     }
 
     /// `sys/seal-status`.
     pub async fn seal_status(&self) -> Result<SealStatus, Error> {
-        todo!()
+        let operation = "sys/seal-status";
+        let body = self.call(self.request(Method::GET, operation), operation).await?;
+        wire::parse(&body, operation)
     }
 
     /// `PUT sys/init`: the raw body, so that it reaches the disk before anything looks into it.
     pub async fn init(&self, shares: u32, threshold: u32) -> Result<Zeroizing<Vec<u8>>, Error> {
-        todo!()
+        let operation = "sys/init";
+        let request = self.request(Method::PUT, operation).json(&json!({"secret_shares": shares, "secret_threshold": threshold}));
+        self.call(request, operation).await
     }
 
     /// `PUT sys/unseal` with one key share (base64 or hex).
     pub async fn unseal(&self, key: &SecretString) -> Result<SealStatus, Error> {
-        todo!()
+        let operation = "sys/unseal";
+        let request = wire::with_body(self.request(Method::PUT, operation), &wire::Key { key }, operation)?;
+        let body = self.call(request, operation).await?;
+        wire::parse(&body, operation)
     }
 
     /// `GET sys/mounts`, by path with its slash (`secret/`).
     pub async fn mounts(&self) -> Result<BTreeMap<String, Mount>, Error> {
-        todo!()
+        let operation = "sys/mounts";
+        let body = self.call(self.request(Method::GET, operation), operation).await?;
+        wire::mounts(&body, operation)
     }
 
     /// Mounts KV version 2 at `path` (`secret`) if it is not there; answers whether it was made. Another kind or version there is an error.
     pub async fn ensure_kv2(&self, path: &str) -> Result<bool, Error> {
-        todo!()
+        let path = path.trim_matches('/');
+        let key = format!("{path}/");
+        if let Some(mount) = self.mounts().await?.get(&key) {
+            return as_kv2(&key, mount).map(|()| false);
+        }
+        let operation = format!("sys/mounts/{path}");
+        let request = self.request(Method::POST, &operation).json(&json!({"type": "kv", "options": {"version": "2"}}));
+        let made = match self.call(request, &operation).await {
+            Ok(_) => true,
+            // Someone mounted it in between: 400 `path is already in use`. What it is counts.
+            Err(Error::Refused { status: 400, ref messages, .. }) if messages.iter().any(|text| text.contains("already in use")) => false,
+            Err(error) => return Err(error),
+        };
+        match self.mounts().await?.get(&key) {
+            Some(mount) => as_kv2(&key, mount).map(|()| made),
+            None => Err(Error::Malformed { operation, found: format!("{key} is not among the mounts after it was mounted") }),
+        }
     }
 
     /// Reads `mount/data/path`; `None` on 404 (never written or deleted).
     pub async fn kv_read(&self, mount: &str, path: &str) -> Result<Option<BTreeMap<String, SecretString>>, Error> {
-        todo!()
+        let operation = kv_operation(mount, path);
+        let response = self.send(self.request(Method::GET, &operation), &operation).await?;
+        if response.status() == StatusCode::NOT_FOUND {
+            return match refusal(response, &operation).await {
+                // A path that was never written is 404 without a message, a deleted one 404 with metadata; a mount that is not there says so.
+                Error::Refused { ref messages, .. } if messages.is_empty() => Ok(None),
+                error => Err(error),
+            };
+        }
+        let body = accept(response, &operation).await?;
+        wire::kv_data(&body, &operation).map(Some)
     }
 
     /// Writes all keys of a path (replaces what is there).
     pub async fn kv_write(&self, mount: &str, path: &str, data: &BTreeMap<String, SecretString>) -> Result<(), Error> {
-        todo!()
+        let operation = kv_operation(mount, path);
+        let request = wire::with_body(self.request(Method::POST, &operation), &wire::Data { data: wire::Pairs(data) }, &operation)?;
+        self.call(request, &operation).await.map(|_| ())
     }
 
     /// Whether the token is accepted (`auth/token/lookup-self`).
     pub async fn token_works(&self) -> Result<bool, Error> {
-        todo!()
+        let operation = "auth/token/lookup-self";
+        match self.call(self.request(Method::GET, operation), operation).await {
+            Ok(_) => Ok(true),
+            Err(error) if error.status() == Some(403) => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn request(&self, method: Method, operation: &str) -> RequestBuilder {
+        let request = self.http.request(method, format!("http://{}/v1/{operation}", self.address));
+        match &self.token {
+            Some(token) => request.header("X-Vault-Token", token.clone()),
+            None => request,
+        }
+    }
+
+    /// The body of an answer that says yes.
+    async fn call(&self, request: RequestBuilder, operation: &str) -> Result<Zeroizing<Vec<u8>>, Error> {
+        accept(self.send(request, operation).await?, operation).await
+    }
+
+    async fn send(&self, request: RequestBuilder, operation: &str) -> Result<Response, Error> {
+        request.send().await.map_err(transport(operation))
     }
 }
+
+fn as_kv2(path: &str, mount: &Mount) -> Result<(), Error> {
+    if mount.is_kv2() { Ok(()) } else { Err(Error::ForeignMount { path: path.to_owned(), found: mount.to_string() }) }
+}
+
+fn kv_operation(mount: &str, path: &str) -> String {
+    format!("{}/data/{}", mount.trim_matches('/'), path.trim_matches('/'))
+}
+
+fn transport(operation: &str) -> impl FnOnce(reqwest::Error) -> Error {
+    let operation = operation.to_owned();
+    move |source| Error::Transport { operation, source: source.without_url() }
+}
+
+async fn accept(response: Response, operation: &str) -> Result<Zeroizing<Vec<u8>>, Error> {
+    if response.status().is_success() { body(response, operation).await } else { Err(refusal(response, operation).await) }
+}
+
+/// The whole body, in one buffer that is wiped.
+async fn body(mut response: Response, operation: &str) -> Result<Zeroizing<Vec<u8>>, Error> {
+    let length = response.content_length().and_then(|length| usize::try_from(length).ok()).unwrap_or(0).min(1 << 20);
+    let mut body = Zeroizing::new(Vec::with_capacity(length));
+    while let Some(piece) = response.chunk().await.map_err(transport(operation))? {
+        body.extend_from_slice(&piece);
+    }
+    Ok(body)
+}
+
+/// The error for an answer that says no. OpenBao puts its words into `errors`; anything else in the body stays unread.
+async fn refusal(response: Response, operation: &str) -> Error {
+    let status = response.status().as_u16();
+    let messages = match body(response, operation).await {
+        Ok(body) => wire::messages(&body),
+        Err(error) => return error,
+    };
+    Error::Refused { operation: operation.to_owned(), status, messages }
+}
+
+#[cfg(test)]
+mod tests;
