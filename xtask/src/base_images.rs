@@ -13,18 +13,20 @@ pub(crate) struct Base {
     pub(crate) key: String,
 }
 
-/// Makes `blueprint-lab/<name>:latest` of these packages, unless the engine has it.
+/// Makes `blueprint-lab/<name>:latest` of these packages, without what is in `remove`, unless the engine has it.
 pub(crate) fn ensure(
     lab: &LabHome,
     engine: &Engine,
     name: &str,
     packages: &[String],
+    remove: &[String],
     report: &Reporter,
 ) -> Result<Base> {
     let reference = format!("blueprint-lab/{name}:latest");
-    let key = packages
-        .iter()
-        .fold(Key::new("base image").text(debian::recipe()), Key::text)
+    let key = Key::new("base image")
+        .text(debian::recipe())
+        .text(packages.join(" "))
+        .text(remove.join(" "))
         .finish();
     let base = Base { reference, key };
     if engine.has_image(&base.reference, &base.key) {
@@ -38,7 +40,12 @@ pub(crate) fn ensure(
     ));
     let scratch = lab.scratch()?;
     let archive = scratch.path().join("root.tar");
-    debian::root_file_system(packages, &archive, &lab.log(&format!("base-{name}")))?;
+    debian::root_file_system(
+        packages,
+        remove,
+        &archive,
+        &lab.log(&format!("base-{name}")),
+    )?;
     engine.import(&archive, &base.reference, &base.key)?;
     Ok(base)
 }

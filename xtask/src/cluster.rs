@@ -1,7 +1,7 @@
 //! The kind cluster: the workspace's configuration, completed for the lab, and what is loaded into its nodes.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
@@ -29,6 +29,8 @@ pub(crate) struct Cluster<'a> {
     engine: &'a Engine,
     name: String,
     config: Value,
+    /// Creates the cluster; kind itself does where it is not built.
+    blueprint: Option<PathBuf>,
 }
 
 impl<'a> Cluster<'a> {
@@ -43,11 +45,14 @@ impl<'a> Cluster<'a> {
             engine,
             name,
             config,
+            blueprint: None,
         })
     }
 
-    pub(crate) fn name(&self) -> &str {
-        &self.name
+    /// Creates the cluster the way a user does: `blueprint cluster create`.
+    pub(crate) fn through(mut self, blueprint: &Path) -> Self {
+        self.blueprint = Some(blueprint.to_owned());
+        self
     }
 
     /// Creates the cluster, starts its stopped nodes, or finds it running.
@@ -102,9 +107,16 @@ impl<'a> Cluster<'a> {
         fs::create_dir_all(&storage).file("create", &storage)?;
         let config = self.write_config()?;
         report.say(format!("creating cluster {} of {image}", self.name));
-        self.kind()
-            .args(["create", "cluster", "--name", &self.name, "--image", image])
-            .arg("--config")
+        let creator = match &self.blueprint {
+            Some(blueprint) => self
+                .engine
+                .command(&blueprint.to_string_lossy())
+                .folder(self.lab.checkout())
+                .args(["cluster", "create"]),
+            None => self.kind().args(["create", "cluster"]),
+        };
+        creator
+            .args(["--name", &self.name, "--image", image, "--config"])
             .arg(&config)
             .arg("--kubeconfig")
             .arg(self.lab.kubeconfig())

@@ -165,11 +165,24 @@ impl Beside {
     }
 }
 
-/// Makes a root file system with these packages as a tar archive.
-pub(crate) fn root_file_system(packages: &[String], archive: &Path, log: &Path) -> Result<()> {
-    let strip = STRIPPED.iter().fold(String::from("rm -rf"), |all, path| {
-        format!("{all} \"$1\"/{path}/*")
-    });
+/// Makes a root file system with these packages, without what is in `remove`, as a tar archive.
+pub(crate) fn root_file_system(
+    packages: &[String],
+    remove: &[String],
+    archive: &Path,
+    log: &Path,
+) -> Result<()> {
+    let strip = STRIPPED
+        .iter()
+        .map(|path| format!("{path}/*"))
+        .chain(
+            remove
+                .iter()
+                .map(|path| path.trim_start_matches('/').to_owned()),
+        )
+        .fold(String::from("rm -rf"), |all, path| {
+            format!("{all} \"$1\"/{path}")
+        });
     Process::new("mmdebstrap")
         .args(["--variant=minbase", "--components=main"])
         .arg(format!("--keyring={KEYRING}"))

@@ -52,7 +52,7 @@ impl Engine {
             kind: Kind::Lab,
             lab: lab.clone(),
         };
-        engine.require_root()?;
+        require_root()?;
         engine.install(report)?;
         engine.start(report)?;
         Ok(engine)
@@ -183,17 +183,6 @@ impl Engine {
                 .succeeds()
     }
 
-    fn require_root(&self) -> Result<()> {
-        let uid = Process::new("id").arg("-u").output()?;
-        if uid == "0" {
-            return Ok(());
-        }
-        Err(Error::unmet(
-            "the lab's own Docker engine needs root",
-            "run this as root, or start a Docker engine and run this again: then no root is needed",
-        ))
-    }
-
     fn install(&self, report: &Reporter) -> Result<()> {
         debian::install_missing(
             report,
@@ -287,6 +276,16 @@ impl Engine {
     fn log(&self) -> PathBuf {
         self.lab.log("dockerd")
     }
+}
+
+fn require_root() -> Result<()> {
+    if Process::new("id").arg("-u").output()? == "0" {
+        return Ok(());
+    }
+    Err(Error::unmet(
+        "the lab's own Docker engine needs root",
+        "run this as root, or start a Docker engine and run this again: then no root is needed",
+    ))
 }
 
 /// kind's nodes share the host's inotify limits; the defaults (128 instances) end with "too many open files".

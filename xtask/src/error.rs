@@ -1,5 +1,6 @@
 //! What can go wrong while driving other programs, and what to do about it.
 
+use std::fmt::Display;
 use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -50,7 +51,7 @@ impl Error {
         }
     }
 
-    pub(crate) fn content(what: impl Into<String>, found: impl ToString) -> Self {
+    pub(crate) fn content(what: impl Into<String>, found: impl Display) -> Self {
         Self::Content {
             what: what.into(),
             found: found.to_string(),

@@ -32,6 +32,13 @@ pub(crate) struct GoBinaries {
     modules: Vec<Module>,
 }
 
+/// The part that is used of what `go mod download -json` answers.
+#[derive(serde::Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct Download {
+    dir: PathBuf,
+}
+
 /// One folder of `lab/go`.
 #[derive(Debug)]
 struct Module {
@@ -77,10 +84,6 @@ impl GoBinaries {
             .collect()
     }
 
-    pub(crate) fn knows(&self, name: &str) -> bool {
-        self.module_of(name).is_ok()
-    }
-
     /// A program, built now when it is not in the cache.
     pub(crate) fn ensure(&self, name: &str, report: &Reporter) -> Result<Binary> {
         let module = self.module_of(name)?;
@@ -108,11 +111,6 @@ impl GoBinaries {
             .go(&self.lab.recipes().join("go").join(module))
             .args(["mod", "download", "-json", path])
             .output()?;
-        #[derive(serde::Deserialize)]
-        #[serde(rename_all = "PascalCase")]
-        struct Download {
-            dir: PathBuf,
-        }
         let found: Download = serde_json::from_str(&text)
             .map_err(|error| Error::content("the answer of `go mod download`", error))?;
         Ok(found.dir)

@@ -38,6 +38,9 @@ pub(crate) struct Recipes {
 struct BaseRecipe {
     name: String,
     packages: Vec<String>,
+    /// Files and folders left out of it (shell patterns below the root): every node holds an image twice.
+    #[serde(default)]
+    remove: Vec<String>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -126,7 +129,14 @@ impl Recipes {
         self.bases
             .iter()
             .map(|base| {
-                let made = base_images::ensure(lab, engine, &base.name, &base.packages, report)?;
+                let made = base_images::ensure(
+                    lab,
+                    engine,
+                    &base.name,
+                    &base.packages,
+                    &base.remove,
+                    report,
+                )?;
                 Ok((base.name.as_str(), made))
             })
             .collect()

@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::fs;
+use std::path::Path;
 
 use clap::Subcommand;
 
@@ -57,7 +58,7 @@ pub(crate) enum ClusterCommand {
 pub(crate) fn run(command: Command, lab: &LabHome, report: &Reporter) -> Result<()> {
     match command {
         Command::Up => {
-            up(lab, report)?;
+            up(lab, None, report)?;
             report.summary();
         }
         Command::Engine => {
@@ -98,8 +99,8 @@ pub(crate) struct Running {
     pub(crate) stand_ins: Vec<String>,
 }
 
-/// Brings the whole lab up.
-pub(crate) fn up(lab: &LabHome, report: &Reporter) -> Result<Running> {
+/// Brings the whole lab up; the cluster is created through blueprint where it is given.
+pub(crate) fn up(lab: &LabHome, blueprint: Option<&Path>, report: &Reporter) -> Result<Running> {
     let engine = report.stage("Docker engine", || Engine::ensure(lab, report))?;
     let go = GoBinaries::open(lab)?;
     let recipes = Recipes::read(lab)?;
@@ -109,7 +110,10 @@ pub(crate) fn up(lab: &LabHome, report: &Reporter) -> Result<Running> {
     })?;
     let images = report.stage("images", || recipes.ensure(lab, &engine, &go, &[], report))?;
     go.drop_build_caches(report)?;
-    let cluster = Cluster::open(lab, &engine)?;
+    let mut cluster = Cluster::open(lab, &engine)?;
+    if let Some(program) = blueprint {
+        cluster = cluster.through(program);
+    }
     report.stage("cluster", || cluster.ensure(&node, report))?;
     report.stage("load", || cluster.load(&images, report))?;
     let stand_ins = recipes.stand_ins().into_iter().map(str::to_owned).collect();

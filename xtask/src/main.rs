@@ -2,12 +2,14 @@
 //! as processes and knows nothing of blueprint's crates.
 
 mod base_images;
+mod blueprint;
 mod build_context;
 mod cache;
 mod cluster;
 mod debian;
 mod docker;
 mod docker_engine;
+mod e2e;
 mod error;
 mod go_binaries;
 mod host;
@@ -18,6 +20,9 @@ mod node_image;
 mod pins;
 mod process;
 mod report;
+mod room;
+mod test;
+mod up;
 mod wheels;
 
 use std::process::ExitCode;
@@ -42,6 +47,17 @@ enum Command {
     /// The lab: a real kind cluster made from package registries
     #[command(subcommand)]
     Lab(lab::Command),
+    /// From this checkout to a running platform, with registries where they can be reached, else with the lab
+    Up,
+    /// Format, lints, tests against a real control plane, licences; needs neither root nor Docker
+    Test,
+    /// The checks on a real cluster (all, or these)
+    E2e {
+        /// Print their names
+        #[arg(long)]
+        list: bool,
+        names: Vec<String>,
+    },
 }
 
 fn main() -> ExitCode {
@@ -49,6 +65,15 @@ fn main() -> ExitCode {
     let report = Reporter::new();
     let result = LabHome::find().and_then(|home| match arguments.command {
         Command::Lab(command) => lab::run(command, &home, &report),
+        Command::Up => up::run(&home, &report),
+        Command::Test => test::run(&home, &report),
+        Command::E2e { list: true, .. } => {
+            for name in e2e::names() {
+                report.data(name);
+            }
+            Ok(())
+        }
+        Command::E2e { names, .. } => e2e::run(&home, &names, &report),
     });
     match result {
         Ok(()) => ExitCode::SUCCESS,

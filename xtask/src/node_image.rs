@@ -102,7 +102,7 @@ impl Maker<'_> {
             .into_iter()
             .map(|(name, packages)| {
                 let base =
-                    base_images::ensure(self.lab, self.engine, &name, &packages, self.report)?;
+                    base_images::ensure(self.lab, self.engine, &name, &packages, &[], self.report)?;
                 Ok((name, base))
             })
             .collect()

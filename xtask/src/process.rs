@@ -132,6 +132,16 @@ impl Process {
         Ok(())
     }
 
+    /// Exit code, stdout and stderr, whatever the code; for those who judge it.
+    pub(crate) fn captured(&self) -> Result<(Option<i32>, String, String)> {
+        let output = self.raw()?;
+        Ok((
+            output.status.code(),
+            String::from_utf8_lossy(&output.stdout).into_owned(),
+            String::from_utf8_lossy(&output.stderr).into_owned(),
+        ))
+    }
+
     /// Replaces this program by the child: its streams, signals and exit code are the child's.
     pub(crate) fn replace(&self) -> Error {
         let source = self.command().exec();

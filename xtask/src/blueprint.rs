@@ -1,0 +1,72 @@
+//! The program under work: built once, then driven as a user drives it.
+
+use std::env;
+use std::path::PathBuf;
+
+use serde::Deserialize;
+
+use crate::error::{Error, Result};
+use crate::lab_home::LabHome;
+use crate::process::Process;
+use crate::report::Reporter;
+
+/// Names a built binary to use instead of a release build; for work on blueprint itself.
+const OVERRIDE: &str = "BLUEPRINT_BIN";
+
+/// The release binary, built now when a source changed; or the one that `BLUEPRINT_BIN` names.
+pub(crate) fn ensure(lab: &LabHome, report: &Reporter) -> Result<PathBuf> {
+    if let Some(path) = env::var_os(OVERRIDE).map(PathBuf::from) {
+        let path = lab.checkout().join(path);
+        if !path.is_file() {
+            return Err(Error::unmet(
+                format!("{OVERRIDE} names {}, which is no file", path.display()),
+                "unset it, or build the binary it names",
+            ));
+        }
+        report.say(format!("using {} ({OVERRIDE})", path.display()));
+        return Ok(path);
+    }
+    report.say("building blueprint (release)");
+    let text = Process::new("cargo")
+        .folder(lab.checkout())
+        .args(["build", "--release", "--locked", "--package", "blueprint"])
+        .args(["--message-format", "json-render-diagnostics"])
+        .output()?;
+    executable(&text).ok_or_else(|| {
+        Error::content(
+            "cargo's messages",
+            "none of them names the binary `blueprint`",
+        )
+    })
+}
+
+#[derive(Deserialize)]
+struct Message {
+    executable: Option<PathBuf>,
+}
+
+/// The binary that cargo's last artifact message names.
+fn executable(messages: &str) -> Option<PathBuf> {
+    messages
+        .lines()
+        .rev()
+        .filter_map(|line| serde_json::from_str::<Message>(line).ok())
+        .find_map(|message| message.executable)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cargo_says_where_the_binary_is() {
+        let messages = "{\"reason\":\"compiler-artifact\",\"executable\":null}\n\
+                        {\"reason\":\"compiler-artifact\",\"executable\":\"/t/release/blueprint\"}\n\
+                        {\"reason\":\"build-finished\",\"success\":true}\n";
+        assert_eq!(
+            executable(messages),
+            Some(PathBuf::from("/t/release/blueprint"))
+        );
+        assert_eq!(executable("no json"), None);
+    }
+}

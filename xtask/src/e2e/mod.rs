@@ -1,0 +1,156 @@
+//! `cargo xtask e2e`: what must be true of a real cluster, judged by kubectl, curl and psql, not by blueprint.
+
+mod data;
+mod network;
+mod observer;
+mod pipeline;
+
+use std::time::{Duration, Instant};
+
+use crate::error::{Error, Result};
+use crate::lab_home::LabHome;
+use crate::report::{Reporter, seconds};
+use crate::up::{self, Platform};
+
+/// What a check saw that made it pass.
+type Evidence = String;
+
+struct Check {
+    name: &'static str,
+    run: fn(&mut Scene) -> Result<Evidence>,
+    /// Without it the later ones can only fail: the run ends here.
+    vital: bool,
+}
+
+/// All checks, in the order they run: later ones use what earlier ones made.
+const CHECKS: &[Check] = &[
+    vital("cluster-up", pipeline::cluster_up),
+    vital("up-green", pipeline::up_is_green),
+    check(
+        "up-again-changes-nothing",
+        pipeline::second_up_changes_nothing,
+    ),
+    check("postgresql", data::postgresql),
+    check("buckets", data::buckets),
+    check("openbao", data::openbao),
+    check("runner-online-once", data::runner),
+    check("gateway", network::gateway),
+    check("https-from-a-pod", network::https_from_a_pod),
+    check("https-from-a-node", network::https_from_a_node),
+    check("https-from-the-host", network::https_from_the_host),
+];
+
+const fn check(name: &'static str, run: fn(&mut Scene) -> Result<Evidence>) -> Check {
+    Check {
+        name,
+        run,
+        vital: false,
+    }
+}
+
+const fn vital(name: &'static str, run: fn(&mut Scene) -> Result<Evidence>) -> Check {
+    Check {
+        name,
+        run,
+        vital: true,
+    }
+}
+
+/// What the checks share.
+pub(crate) struct Scene<'a> {
+    pub(crate) lab: &'a LabHome,
+    pub(crate) platform: &'a Platform,
+    /// How long the first `up` took, where it ran in this run.
+    pub(crate) first_up: Option<Duration>,
+}
+
+/// Runs the named checks, or all of them.
+pub(crate) fn run(lab: &LabHome, only: &[String], report: &Reporter) -> Result<()> {
+    if let Some(unknown) = only
+        .iter()
+        .find(|name| !CHECKS.iter().any(|check| check.name == name.as_str()))
+    {
+        return Err(Error::unmet(
+            format!("no check is called `{unknown}`"),
+            format!("there are: {}", names().join(", ")),
+        ));
+    }
+    let platform = up::prepare(lab, report)?;
+    platform.fetch_charts(lab)?;
+    let mut scene = Scene {
+        lab,
+        platform: &platform,
+        first_up: None,
+    };
+    let (mut passed, mut failed) = (0, 0);
+    for check in CHECKS {
+        if !only.is_empty() && !only.iter().any(|name| name == check.name) {
+            continue;
+        }
+        report.say(format!("{} …", check.name));
+        let begun = Instant::now();
+        let result = (check.run)(&mut scene);
+        let took = seconds(begun.elapsed());
+        match &result {
+            Ok(evidence) => {
+                passed += 1;
+                report.data(format!("ok      {} ({took}): {evidence}", check.name));
+            }
+            Err(error) => {
+                failed += 1;
+                report.data(format!("FAILED  {} ({took}): {error}", check.name));
+            }
+        }
+        if result.is_err() && check.vital {
+            report.data(format!(
+                "the checks after {} need it and were not run",
+                check.name
+            ));
+            break;
+        }
+    }
+    report.data(format!("{passed} passed, {failed} failed"));
+    if failed == 0 {
+        Ok(())
+    } else {
+        Err(Error::ChecksFailed { passed, failed })
+    }
+}
+
+pub(crate) fn names() -> Vec<&'static str> {
+    CHECKS.iter().map(|check| check.name).collect()
+}
+
+/// A check's verdict: what was expected, or the evidence for it.
+fn expect(holds: bool, expected: &str, found: impl Into<String>) -> Result<Evidence> {
+    let found = found.into();
+    if holds {
+        Ok(found)
+    } else {
+        Err(Error::unmet(
+            format!("expected {expected}"),
+            format!("found {found}"),
+        ))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_check_has_a_name_of_its_own() {
+        let mut names = names();
+        names.sort_unstable();
+        let all = names.len();
+        names.dedup();
+        assert_eq!(names.len(), all);
+    }
+
+    #[test]
+    fn a_verdict_keeps_what_was_found() {
+        assert_eq!(expect(true, "x", "3 nodes").unwrap(), "3 nodes");
+        let error = expect(false, "3 nodes", "2 nodes").unwrap_err().to_string();
+        assert!(error.contains("expected 3 nodes") && error.contains("found 2 nodes"));
+    }
+}

@@ -1,0 +1,79 @@
+//! `cargo xtask test`: everything that needs neither root nor Docker.
+
+use std::fs;
+
+use crate::error::{Error, FileContext as _, Result};
+use crate::go_binaries::GoBinaries;
+use crate::lab_home::LabHome;
+use crate::process::Process;
+use crate::report::Reporter;
+
+/// The tests start these two as a control plane of their own, and drive charts with the third.
+const TEST_PROGRAMS: [&str; 3] = ["etcd", "kube-apiserver", "helm"];
+const CARGO_DENY: &str = "0.20.2";
+
+pub(crate) fn run(lab: &LabHome, report: &Reporter) -> Result<()> {
+    let cargo = |args: &[&str]| Process::new("cargo").folder(lab.checkout()).args(args);
+    report.stage("format", || {
+        cargo(&["fmt", "--all", "--check"]).attached_ok()
+    })?;
+    report.stage("lints", || {
+        cargo(&[
+            "clippy",
+            "--locked",
+            "--workspace",
+            "--all-targets",
+            "--",
+            "--deny",
+            "warnings",
+        ])
+        .attached_ok()
+    })?;
+    report.stage("control plane for the tests", || {
+        let go = GoBinaries::open(lab)?;
+        for program in TEST_PROGRAMS {
+            go.ensure(program, report)?;
+        }
+        Ok(())
+    })?;
+    report.stage("tests", || {
+        cargo(&["test", "--locked", "--workspace"])
+            .env("BLUEPRINT_TEST_BIN", lab.bin())
+            .attached_ok()
+    })?;
+    report.stage("licences, sources and bans", || {
+        let deny = cargo_deny(lab, report)?;
+        Process::new(deny)
+            .folder(lab.checkout())
+            .args(["--all-features", "check", "bans", "licenses", "sources"])
+            .attached_ok()
+    })?;
+    report.summary();
+    Ok(())
+}
+
+/// The pinned cargo-deny, installed outside the checkout when it is missing.
+fn cargo_deny(lab: &LabHome, report: &Reporter) -> Result<std::path::PathBuf> {
+    let root = lab.path().join(format!("cargo-deny-{CARGO_DENY}"));
+    let program = root.join("bin/cargo-deny");
+    if program.is_file() {
+        return Ok(program);
+    }
+    report.say(format!("installing cargo-deny {CARGO_DENY}, once"));
+    let target = lab.scratch()?;
+    fs::create_dir_all(&root).file("create", &root)?;
+    Process::new("cargo")
+        .args(["install", "--locked", "--root"])
+        .arg(&root)
+        .args(["--version", CARGO_DENY, "cargo-deny"])
+        .env("CARGO_TARGET_DIR", target.path())
+        .logged(&lab.log("cargo-deny"))?;
+    if program.is_file() {
+        Ok(program)
+    } else {
+        Err(Error::content(
+            "cargo install's result",
+            format!("no {}", program.display()),
+        ))
+    }
+}
