@@ -54,10 +54,10 @@ class Dependencies
     @checks.each_key do |name|
       Thread.new do
         loop do
-          sleep EVERY_SECONDS
           before = @results[name]&.problem
           after = run(name)
-          say "#{name}: #{after || 'works again'}" if before != after
+          say "#{name}: #{after}" if after && before != after
+          sleep EVERY_SECONDS
         end
       end
     end

@@ -35,8 +35,11 @@ module Render
     text.gsub(SECRET) { File.read(Regexp.last_match[:path]).strip.to_json }
   end
 
+  # YAML as the chart writes it: an address like `:8080` is a symbol to Ruby.
+  def self.yaml(text) = YAML.safe_load(text, aliases: true, permitted_classes: [Symbol])
+
   def self.write(name, text)
-    YAML.safe_load(text, aliases: true) if name.match?(/\.ya?ml\z/) # a broken file is found here, not later
+    yaml(text) if name.match?(/\.ya?ml\z/) # a broken file is found here, not later
     path = File.join(target, name)
     FileUtils.mkdir_p(target)
     File.write(path, text, perm: 0o600)

@@ -1,6 +1,5 @@
 # frozen_string_literal: true
 
-require 'yaml'
 require_relative 'render'
 
 # What came out of the chart's templates. Nothing here has defaults: a key that the chart stops writing must be noticed.
@@ -9,7 +8,7 @@ module Settings
   def self.there?(name) = File.exist?(path(name))
 
   def self.production(name)
-    YAML.safe_load(File.read(path(name)), aliases: true).fetch('production')
+    Render.yaml(File.read(path(name))).fetch('production')
   end
 
   # database.yml: host, port, database, username, password.

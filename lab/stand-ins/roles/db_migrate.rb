@@ -5,7 +5,6 @@ require_relative '../lib/rails_secret'
 require_relative '../lib/schema'
 
 # /scripts/db-migrate: makes the tables, the first root account and the canary. What is there already stays as it is.
-Render.all
 Schema.migrate
 say "schema #{Schema::VERSION}"
 

@@ -8,7 +8,7 @@ require_relative '../lib/web'
 CONNECT_SECONDS = 25
 Web.stop_on_signals
 Render.all
-probes = YAML.safe_load(File.read(Settings.path('gitlab-exporter.yml')), aliases: true)
+probes = Render.yaml(File.read(Settings.path('gitlab-exporter.yml')))
 database = probes.dig('probes', 'db_common', 'opts', 'connection_string')
 redis_url = probes.dig('probes', 'sidekiq', 'opts', 'redis_url')
 

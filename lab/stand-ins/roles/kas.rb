@@ -6,7 +6,7 @@ require_relative '../lib/web'
 # Stands in for gitlab-kas: reads its whole configuration, checks the secrets it names and stays ready while Redis lets it in.
 Web.stop_on_signals
 path = ARGV.filter_map { |argument| argument[/\A--configuration-file=(.*)/, 1] }.first or abort 'no --configuration-file given'
-config = YAML.safe_load(File.read(path), aliases: true)
+config = Render.yaml(File.read(path))
 
 # kas refuses shared secrets of fewer than 32 bytes (websocket tokens: 72).
 {config.dig('gitlab', 'authentication_secret_file') => 32,
@@ -21,7 +21,7 @@ needs = Dependencies.new
 needs.add('redis') { Redis.check(redis.dig('server', 'address'), password: File.read(redis.fetch('password_file')).strip) }
 needs.watch
 
-def port(listener) = Integer(listener.fetch('address')[/(\d+)\z/, 1])
+def port(listener) = Integer(listener.fetch('address').to_s[/(\d+)\z/, 1])
 
 observability = config.fetch('observability')
 readiness = lambda do |_request|

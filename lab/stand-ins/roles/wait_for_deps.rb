@@ -3,8 +3,7 @@
 require_relative '../lib/dependencies'
 require_relative '../lib/schema'
 
-# /scripts/wait-for-deps: blocks until everything the rendered configuration names lets us in and the schema is there.
-Render.all
+# /scripts/wait-for-deps: blocks until everything the configuration (rendered by the entry point) names lets us in and the schema is there.
 needs = Dependencies.of_rails
 needs.add('migrations') { Schema.check } unless ENV['BYPASS_SCHEMA_VERSION'] == 'true'
 needs.wait

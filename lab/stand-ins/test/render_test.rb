@@ -4,6 +4,8 @@ require 'tmpdir'
 require_relative 'expect'
 require_relative '../lib/render'
 
+Expect.equal('an address without a host', ':8080', Render.yaml('address: :8080')['address'].inspect.delete('"'))
+
 Dir.mktmpdir do |folder|
   File.write(File.join(folder, 'pw'), "a\"b\n")
   text = %(Password = {% file.Read "#{folder}/pw" | strings.TrimSpace | data.ToJSON %}\n{% other %}\n)
