@@ -1,1 +1,62 @@
-//! Installer: gitlab.
+//! Step 12: GitLab, wired to what the steps before it made.
+
+mod checks;
+mod gateway_listener;
+mod kept_secrets;
+mod outside_secrets;
+mod readiness;
+mod release;
+mod root_password;
+mod through_gateway;
+
+use async_trait::async_trait;
+use blueprint_pipeline::Outcome;
+
+use crate::error::Error;
+use crate::installer::{Installer, State, Work};
+use crate::names;
+use crate::smoke::CheckResult;
+
+const TASK: &str = "gitlab";
+
+/// GitLab.
+#[derive(Debug, Clone, Copy)]
+pub struct Gitlab;
+
+#[async_trait]
+impl Installer for Gitlab {
+    fn id(&self) -> &'static str {
+        TASK
+    }
+
+    async fn inspect(&self, work: Work<'_>) -> Result<State, Error> {
+        match release::state(work).await? {
+            State::Ready => {}
+            other => return Ok(other),
+        }
+        let mut differs = outside_secrets::differences(work).await?;
+        differs.extend(gateway_listener::differences(work).await?);
+        if !differs.is_empty() {
+            return Ok(State::Outdated(differs));
+        }
+        readiness::state(work).await
+    }
+
+    async fn install(&self, work: Work<'_>) -> Result<Outcome, Error> {
+        let mut outcome = Outcome::default();
+        outcome
+            .changes
+            .extend(names::ensure_namespace(&work.context.cluster, names::GITLAB).await?);
+        outside_secrets::ensure(work, &mut outcome).await?;
+        root_password::ensure(work, &mut outcome).await?;
+        release::ensure(work, &mut outcome).await?;
+        gateway_listener::ensure(work, &mut outcome).await?;
+        outside_secrets::restart_readers(work, &mut outcome).await?;
+        readiness::wait(work).await?;
+        Ok(outcome)
+    }
+
+    async fn smoke(&self, work: Work<'_>) -> Vec<CheckResult> {
+        checks::run(work).await
+    }
+}

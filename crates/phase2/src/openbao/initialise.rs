@@ -1,0 +1,202 @@
+//! From a running pod to an unsealed server: look, decide, act, look again.
+
+use std::time::Duration;
+
+use blueprint_openbao::{Client, Health, InitFile, Journal};
+use blueprint_pipeline::Outcome;
+
+use super::decide::{Decision, Rows, Seen, decide};
+use super::session::{Session, open_when_answering};
+use super::{init_file, recover, refusal, storage};
+use crate::error::Error;
+use crate::installer::Work;
+
+/// What `bao operator init` does when nothing else is said.
+const SHARES: u32 = 5;
+const THRESHOLD: u32 = 3;
+/// The longest way there is: start over, init, unseal, and a last look.
+const ROUNDS: usize = 6;
+
+/// Initialises when that is safe, unseals when it is sealed. Ends with a session to an active server.
+pub(super) async fn bring_up(work: Work<'_>, outcome: &mut Outcome) -> Result<Session, Error> {
+    let path = work.context.workspace.openbao_init();
+    let journal = Journal::beside(&path);
+    for _ in 0..ROUNDS {
+        let session = open_when_answering(work).await?;
+        let identifier = storage::system_identifier(work).await?;
+        let seen = look(work, &session.client, &journal, &identifier).await?;
+        match decide(seen) {
+            Decision::Nothing => {
+                journal.done()?;
+                return Ok(session);
+            }
+            Decision::Unseal => unseal(work, &session.client, outcome).await?,
+            Decision::Init => init(work, &session.client, &journal, &identifier, outcome).await?,
+            Decision::FinishAnswered => {
+                finish_answered(work, &journal)?;
+                outcome.changed(format!(
+                    "wrote {} from the answer that an earlier run had stored",
+                    path.display()
+                ));
+            }
+            Decision::RecoverLostInit => {
+                drop(session);
+                recover::start_over(work, outcome).await?;
+            }
+            Decision::Refuse(reason) => {
+                return Err(refusal::refusal(
+                    reason,
+                    &work.context.workspace,
+                    &identifier,
+                ));
+            }
+        }
+    }
+    Err(Error::Failed {
+        action: "bring OpenBao up".to_owned(),
+        found: format!("it was not active after {ROUNDS} rounds of looking and acting"),
+        hint: "look at its log: `kubectl -n openbao logs openbao-0`".to_owned(),
+    })
+}
+
+async fn look(
+    work: Work<'_>,
+    client: &Client,
+    journal: &Journal,
+    identifier: &str,
+) -> Result<Seen, Error> {
+    let health = client.health().await?;
+    let journal_state = journal.state()?;
+    // The storage is looked into only where it decides: an active server with its keys on disk needs no second opinion.
+    let settled =
+        journal_state == blueprint_openbao::JournalState::Done && health != Health::Uninitialised;
+    let rows = if settled {
+        Rows::Some
+    } else {
+        storage::rows(work).await?
+    };
+    let same_database = journal
+        .intended_on()?
+        .is_some_and(|noted| noted == identifier);
+    Ok(Seen {
+        journal: journal_state,
+        health,
+        rows,
+        same_database,
+    })
+}
+
+async fn init(
+    work: Work<'_>,
+    client: &Client,
+    journal: &Journal,
+    identifier: &str,
+    outcome: &mut Outcome,
+) -> Result<(), Error> {
+    journal.intend(identifier)?;
+    let raw = match client.init(SHARES, THRESHOLD).await {
+        Ok(raw) => raw,
+        Err(error) => {
+            // A plain no means that this call stored nothing; any other end leaves the intention standing, and the next look decides.
+            if error.status() == Some(400) {
+                journal.forget()?;
+            }
+            return Err(error.into());
+        }
+    };
+    journal.answered(&raw)?;
+    finish_answered(work, journal)?;
+    let path = work.context.workspace.openbao_init();
+    outcome.changed(format!("initialised OpenBao ({SHARES} key shares, {THRESHOLD} unseal it); keys and root token in {}", path.display()));
+    Ok(())
+}
+
+/// From the stored answer to the init file; the journal goes only when that file is on disk.
+fn finish_answered(work: Work<'_>, journal: &Journal) -> Result<(), Error> {
+    let path = work.context.workspace.openbao_init();
+    let raw = journal.answer()?.ok_or_else(|| Error::Failed {
+        action: "read the stored answer of OpenBao's initialisation".to_owned(),
+        found: format!("the journal beside {} has none", path.display()),
+        hint: "run again".to_owned(),
+    })?;
+    InitFile::from_init_answer(&raw, SHARES, THRESHOLD, &path)?.write(&path)?;
+    journal.done()?;
+    Ok(())
+}
+
+/// Gives as many keys as it takes and waits until the server is active.
+pub(super) async fn unseal(
+    work: Work<'_>,
+    client: &Client,
+    outcome: &mut Outcome,
+) -> Result<(), Error> {
+    let keys = init_file(work)?;
+    let mut sealed = true;
+    for key in &keys.unseal_keys {
+        sealed = client
+            .unseal(key)
+            .await
+            .map_err(|error| wrong_key(work, error))?
+            .sealed;
+        if !sealed {
+            break;
+        }
+    }
+    if sealed {
+        return Err(Error::Refused {
+            summary: "OpenBao took every key and is still sealed".to_owned(),
+            expected: format!("{} of the keys to be enough", keys.threshold),
+            found: format!(
+                "{} keys in {}",
+                keys.unseal_keys.len(),
+                work.context.workspace.openbao_init().display()
+            ),
+            hint: "put the complete file back from a copy".to_owned(),
+        });
+    }
+    wait_active(work, client).await?;
+    outcome.changed("unsealed OpenBao");
+    Ok(())
+}
+
+/// The keys of another server: its answer (400, "message authentication failed") would not tell people what to look at.
+fn wrong_key(work: Work<'_>, error: blueprint_openbao::Error) -> Error {
+    if error.status() != Some(400) {
+        return error.into();
+    }
+    let path = work.context.workspace.openbao_init();
+    Error::Refused {
+        summary: "OpenBao refuses the unseal keys".to_owned(),
+        expected: format!(
+            "the keys in {} to belong to the data in database openbao",
+            path.display()
+        ),
+        found: error.to_string(),
+        hint: format!(
+            "either {} or the PostgreSQL volume is from another installation: bring back the one that belongs to the other",
+            path.display()
+        ),
+    }
+}
+
+async fn wait_active(work: Work<'_>, client: &Client) -> Result<(), Error> {
+    let say = |blocker| work.progress.waiting(blocker);
+    let attempt = || async move {
+        Ok(match client.health().await {
+            Ok(Health::Active) => Ok(()),
+            Ok(other) => Err(format!("OpenBao is {other:?}").to_lowercase()),
+            Err(error) => Err(error.to_string()),
+        })
+    };
+    let cluster = &work.context.cluster;
+    cluster
+        .wait_until(
+            "OpenBao to be active",
+            Duration::from_secs(60),
+            Duration::from_millis(250),
+            &say,
+            attempt,
+        )
+        .await?;
+    Ok(())
+}
