@@ -13,6 +13,8 @@ mod reporters;
 mod setup;
 mod words;
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
 use clap::Parser;
 
 use crate::app::App;
@@ -46,6 +48,8 @@ fn answer_without_running(message: &clap::Error) -> std::process::ExitCode {
 fn run(cli: Cli) -> ExitCode {
     let printer = Printer::new(&cli.global);
     logging::install(&printer, cli.global.verbose);
+    let hook = printer.clone();
+    std::panic::set_hook(Box::new(move |panic| hook.fault(&panic.to_string())));
     let runtime = match tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()
@@ -57,7 +61,11 @@ fn run(cli: Cli) -> ExitCode {
             return ExitCode::TaskFailed;
         }
     };
-    let code = runtime.block_on(command(cli, &printer));
+    // A fault of ours was said by the hook; it ends like any other failure.
+    let ended = catch_unwind(AssertUnwindSafe(|| {
+        runtime.block_on(command(cli, &printer))
+    }));
+    let code = ended.unwrap_or(ExitCode::TaskFailed);
     // After a second Ctrl-C a blocking call may still be under way: it must not hold the end up.
     runtime.shutdown_background();
     code

@@ -139,6 +139,12 @@ impl Printer {
         self.talk(failure_text(task, failure, self.talk_paint).trim_end());
     }
 
+    /// A fault of our own, also when quiet: where it happened belongs into the report.
+    pub(crate) fn fault(&self, panic: &str) {
+        let label = self.talk_paint.apply(Look::Bad, "error:");
+        self.talk(&format!("{label} a fault in blueprint: {panic}"));
+    }
+
     fn talk(&self, line: &str) {
         self.bars
             .suspend(|| writeln!(io::stderr().lock(), "{line}").ok());

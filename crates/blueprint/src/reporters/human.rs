@@ -197,7 +197,21 @@ impl Human {
         }
     }
 
+    /// The tree is printed once more, for good: bars would stay below whatever is said from now on.
+    fn leave_tree(&self) {
+        let bars = self.printer.bars();
+        for line in self.steps.values() {
+            bars.remove(&line.bar);
+        }
+        bars.clear().ok();
+        for line in self.steps.values() {
+            self.printer
+                .say(&format!("{}  {}", line.bar.message(), line.bar.prefix()));
+        }
+    }
+
     fn ended(&self, event: &Event) {
+        self.leave_tree();
         for note in &self.notes {
             self.printer.say(&format!(
                 "{} {note}",
