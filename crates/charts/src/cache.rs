@@ -99,18 +99,26 @@ impl CacheError {
 
     pub(crate) fn io(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
         let path = path.to_owned();
-        move |source| Self::Io { action, path, source }
+        move |source| Self::Io {
+            action,
+            path,
+            source,
+        }
     }
 }
 
 fn file_name(path: &Path) -> std::borrow::Cow<'_, str> {
-    path.file_name().unwrap_or(path.as_os_str()).to_string_lossy()
+    path.file_name()
+        .unwrap_or(path.as_os_str())
+        .to_string_lossy()
 }
 
 impl ArtifactCache {
     /// A cache in `folder` (made when first written).
     pub fn new(folder: impl Into<PathBuf>) -> Self {
-        Self { folder: folder.into() }
+        Self {
+            folder: folder.into(),
+        }
     }
 
     /// The folder.
@@ -122,15 +130,30 @@ impl ArtifactCache {
     pub fn verified(&self, artifact: &Artifact) -> Result<VerifiedArtifact, CacheError> {
         let path = self.folder.join(&artifact.file_name);
         match digest_of(&path)? {
-            None => Err(CacheError::Missing { label: artifact.label.clone(), path }),
-            Some(found) if found == artifact.sha256 => Ok(VerifiedArtifact { path, sha256: found }),
-            Some(found) => Err(CacheError::DigestMismatch { path, expected: artifact.sha256.clone(), found }),
+            None => Err(CacheError::Missing {
+                label: artifact.label.clone(),
+                path,
+            }),
+            Some(found) if found == artifact.sha256 => Ok(VerifiedArtifact {
+                path,
+                sha256: found,
+            }),
+            Some(found) => Err(CacheError::DigestMismatch {
+                path,
+                expected: artifact.sha256.clone(),
+                found,
+            }),
         }
     }
 
     /// Makes sure the cache has it: cache, then `folders` (searched by file name, also in their direct subfolders), then upstream unless `offline`.
     /// Every byte is checked before it gets its final name. A wrong file in the cache is replaced only by a right one.
-    pub async fn fetch(&self, artifact: &Artifact, folders: &[PathBuf], offline: bool) -> Result<Fetched, CacheError> {
+    pub async fn fetch(
+        &self,
+        artifact: &Artifact,
+        folders: &[PathBuf],
+        offline: bool,
+    ) -> Result<Fetched, CacheError> {
         let in_cache = match self.verified(artifact) {
             Ok(_) => return Ok(Fetched::Cached),
             Err(error @ (CacheError::Missing { .. } | CacheError::DigestMismatch { .. })) => error,
@@ -153,17 +176,29 @@ impl ArtifactCache {
             match upstream::download(artifact, &mut download).await {
                 Ok(address) => match self.keep(download, artifact)? {
                     Ok(_) => return Ok(Fetched::Upstream(address)),
-                    Err(found) => tried.push(format!("{address}: expected sha256 {}, found {found}", artifact.sha256)),
+                    Err(found) => tried.push(format!(
+                        "{address}: expected sha256 {}, found {found}",
+                        artifact.sha256
+                    )),
                 },
                 Err(upstream::Failure::Answer(answer)) => tried.push(answer),
-                Err(upstream::Failure::Disk(source)) => return Err(CacheError::io("write", &self.folder)(source)),
+                Err(upstream::Failure::Disk(source)) => {
+                    return Err(CacheError::io("write", &self.folder)(source));
+                }
             }
         }
-        Err(CacheError::NotFound { label: artifact.label.clone(), tried })
+        Err(CacheError::NotFound {
+            label: artifact.label.clone(),
+            tried,
+        })
     }
 
     /// Copies from a folder: the copied file's path, or what each place said.
-    fn copy_from(&self, artifact: &Artifact, folder: &Path) -> Result<Result<PathBuf, Vec<String>>, CacheError> {
+    fn copy_from(
+        &self,
+        artifact: &Artifact,
+        folder: &Path,
+    ) -> Result<Result<PathBuf, Vec<String>>, CacheError> {
         let mut answers = Vec::new();
         for candidate in candidates(artifact, folder) {
             let mut source = match File::open(&candidate) {
@@ -181,7 +216,11 @@ impl ArtifactCache {
             match self.keep(download, artifact)? {
                 Ok(_) => return Ok(Ok(candidate)),
                 Err(found) => {
-                    answers.push(format!("{}: expected sha256 {}, found {found}", candidate.display(), artifact.sha256));
+                    answers.push(format!(
+                        "{}: expected sha256 {}, found {found}",
+                        candidate.display(),
+                        artifact.sha256
+                    ));
                 }
             }
         }
@@ -198,18 +237,32 @@ impl ArtifactCache {
             .permissions(Permissions::from_mode(0o644))
             .tempfile_in(&self.folder)
             .map_err(CacheError::io("write", &self.folder))?;
-        Ok(Download { file, digest: Sha256::new() })
+        Ok(Download {
+            file,
+            digest: Sha256::new(),
+        })
     }
 
     /// Gives the file its name if its digest is right; answers the digest found otherwise.
-    fn keep(&self, download: Download, artifact: &Artifact) -> Result<Result<PathBuf, String>, CacheError> {
+    fn keep(
+        &self,
+        download: Download,
+        artifact: &Artifact,
+    ) -> Result<Result<PathBuf, String>, CacheError> {
         let found = hex(&download.digest.finalize());
         if found != artifact.sha256 {
             return Ok(Err(found));
         }
         let path = self.folder.join(&artifact.file_name);
-        download.file.as_file().sync_all().map_err(CacheError::io("write", &path))?;
-        download.file.persist(&path).map_err(|error| CacheError::io("write", &path)(error.error))?;
+        download
+            .file
+            .as_file()
+            .sync_all()
+            .map_err(CacheError::io("write", &path))?;
+        download
+            .file
+            .persist(&path)
+            .map_err(|error| CacheError::io("write", &path)(error.error))?;
         Ok(Ok(path))
     }
 }
@@ -248,7 +301,10 @@ fn candidates(artifact: &Artifact, folder: &Path) -> Vec<PathBuf> {
         .collect();
     below.sort();
     places.append(&mut below);
-    places.iter().flat_map(|place| names.iter().map(|name| place.join(name))).collect()
+    places
+        .iter()
+        .flat_map(|place| names.iter().map(|name| place.join(name)))
+        .collect()
 }
 
 fn copy(source: &mut File, download: &mut Download) -> io::Result<()> {
@@ -286,11 +342,13 @@ fn in_pieces(file: &mut File, mut each: impl FnMut(&[u8]) -> io::Result<()>) -> 
 /// Lower-case hex.
 pub(crate) fn hex(bytes: &[u8]) -> String {
     use std::fmt::Write as _;
-    bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
-        // Writing to a String cannot fail.
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
+    bytes
+        .iter()
+        .fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
+            // Writing to a String cannot fail.
+            let _ = write!(text, "{byte:02x}");
+            text
+        })
 }
 
 #[cfg(test)]

@@ -56,12 +56,15 @@ mod tests {
 
     fn tarball(files: &[(&str, &str)]) -> tempfile::NamedTempFile {
         let file = tempfile::NamedTempFile::new().unwrap();
-        let mut archive = tar::Builder::new(GzEncoder::new(file.reopen().unwrap(), Compression::fast()));
+        let mut archive =
+            tar::Builder::new(GzEncoder::new(file.reopen().unwrap(), Compression::fast()));
         for (path, text) in files {
             let mut header = tar::Header::new_gnu();
             header.set_size(text.len() as u64);
             header.set_mode(0o644);
-            archive.append_data(&mut header, path, text.as_bytes()).unwrap();
+            archive
+                .append_data(&mut header, path, text.as_bytes())
+                .unwrap();
         }
         archive.into_inner().unwrap().finish().unwrap();
         file
@@ -69,10 +72,20 @@ mod tests {
 
     #[test]
     fn wanted_files_come_sorted() {
-        let tarball = tarball(&[("chart/crds/b.yaml", "b: 1"), ("chart/Chart.yaml", "name: chart"), ("chart/crds/a.yaml", "a: 1")]);
+        let tarball = tarball(&[
+            ("chart/crds/b.yaml", "b: 1"),
+            ("chart/Chart.yaml", "name: chart"),
+            ("chart/crds/a.yaml", "a: 1"),
+        ]);
         let files = read(tarball.path(), |path| path.starts_with("chart/crds/")).unwrap();
-        let found: Vec<(&str, &str)> = files.iter().map(|file| (file.path.as_str(), file.text.as_str())).collect();
-        assert_eq!(found, [("chart/crds/a.yaml", "a: 1"), ("chart/crds/b.yaml", "b: 1")]);
+        let found: Vec<(&str, &str)> = files
+            .iter()
+            .map(|file| (file.path.as_str(), file.text.as_str()))
+            .collect();
+        assert_eq!(
+            found,
+            [("chart/crds/a.yaml", "a: 1"), ("chart/crds/b.yaml", "b: 1")]
+        );
     }
 
     #[test]
@@ -80,7 +93,11 @@ mod tests {
         let file = tempfile::NamedTempFile::new().unwrap();
         std::fs::write(file.path(), b"not gzip").unwrap();
         let error = read(file.path(), |_| true).unwrap_err();
-        assert!(error.to_string().contains(&file.path().display().to_string()));
+        assert!(
+            error
+                .to_string()
+                .contains(&file.path().display().to_string())
+        );
         assert!(error.hint().contains("blueprint charts fetch"));
     }
 }

@@ -1,4 +1,4 @@
-//! References of rendered objects that nobody fulfils: Secrets, ConfigMaps, classes, listeners, Services.
+//! References of rendered objects that nobody fulfils: `Secret`, `ConfigMap`, classes, listeners, `Service`.
 
 use std::collections::BTreeSet;
 
@@ -22,7 +22,11 @@ pub struct ObjectRef {
 impl ObjectRef {
     /// One of these.
     pub fn new(kind: &str, namespace: &str, name: &str) -> Self {
-        Self { kind: kind.to_owned(), namespace: namespace.to_owned(), name: name.to_owned() }
+        Self {
+            kind: kind.to_owned(),
+            namespace: namespace.to_owned(),
+            name: name.to_owned(),
+        }
     }
 }
 
@@ -41,13 +45,23 @@ pub struct Dangling {
 /// References marked `optional: true` are not reported. Sorted by what is missing.
 ///
 /// What Kubernetes makes by itself in each namespace (ServiceAccount `default`, ConfigMap `kube-root-ca.crt`) needs nobody.
-pub fn find(rendered: &[Value], default_namespace: &str, provided: &BTreeSet<ObjectRef>) -> Vec<Dangling> {
+pub fn find(
+    rendered: &[Value],
+    default_namespace: &str,
+    provided: &BTreeSet<ObjectRef>,
+) -> Vec<Dangling> {
     let mut made = provided.clone();
-    made.extend(rendered.iter().flat_map(|object| made::by(object, default_namespace)));
+    made.extend(
+        rendered
+            .iter()
+            .flat_map(|object| made::by(object, default_namespace)),
+    );
     let mut dangling: Vec<Dangling> = rendered
         .iter()
         .flat_map(|object| references::of(object, default_namespace))
-        .filter(|reference| !made.contains(&reference.target) && !made::everywhere(&reference.target))
+        .filter(|reference| {
+            !made.contains(&reference.target) && !made::everywhere(&reference.target)
+        })
         .collect();
     dangling.sort();
     dangling.dedup();
@@ -67,7 +81,9 @@ impl<'a> Home<'a> {
         Some(Self {
             kind: object["kind"].as_str()?,
             namespace: metadata["namespace"].as_str().unwrap_or(default_namespace),
-            name: metadata["name"].as_str().or(metadata["generateName"].as_str())?,
+            name: metadata["name"]
+                .as_str()
+                .or(metadata["generateName"].as_str())?,
         })
     }
 }

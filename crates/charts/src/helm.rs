@@ -71,7 +71,9 @@ pub enum HelmError {
         state: String,
     },
     /// A webhook or the API server refused for a moment.
-    #[error("failed to {action} release {release}: the API server or a webhook refused for the moment")]
+    #[error(
+        "failed to {action} release {release}: the API server or a webhook refused for the moment"
+    )]
     Transient {
         /// `install or upgrade`, …
         action: String,
@@ -156,9 +158,17 @@ impl ReleaseInstall {
         let mut arguments = arguments(&["upgrade", "--install", &self.name]);
         arguments.push(self.chart.clone().into());
         arguments.extend(self.common_arguments(values));
-        arguments.extend(self::arguments(&["--create-namespace", "--timeout", &format!("{}s", self.timeout.as_secs().max(1))]));
+        arguments.extend(self::arguments(&[
+            "--create-namespace",
+            "--timeout",
+            &format!("{}s", self.timeout.as_secs().max(1)),
+        ]));
         if !self.labels.is_empty() {
-            let labels: Vec<String> = self.labels.iter().map(|(key, value)| format!("{key}={value}")).collect();
+            let labels: Vec<String> = self
+                .labels
+                .iter()
+                .map(|(key, value)| format!("{key}={value}"))
+                .collect();
             arguments.extend(self::arguments(&["--labels", &labels.join(",")]));
         }
         if self.skip_crds {
@@ -171,7 +181,11 @@ impl ReleaseInstall {
         let mut arguments = arguments(&["template", &self.name]);
         arguments.push(self.chart.clone().into());
         arguments.extend(self.common_arguments(values));
-        arguments.extend(self::arguments(&["--kube-version", kube_version, "--skip-tests"]));
+        arguments.extend(self::arguments(&[
+            "--kube-version",
+            kube_version,
+            "--skip-tests",
+        ]));
         arguments
     }
 
@@ -225,14 +239,20 @@ impl Helm {
     ) -> Result<Self, HelmError> {
         let binary = match binary {
             Some(binary) if process::is_executable(binary) => absolute(binary),
-            Some(binary) => return Err(HelmError::NotFound { tried: format!("{} is no executable file", binary.display()) }),
+            Some(binary) => {
+                return Err(HelmError::NotFound {
+                    tried: format!("{} is no executable file", binary.display()),
+                });
+            }
             None => {
                 let path = std::env::var_os("PATH").unwrap_or_default();
                 std::env::split_paths(&path)
                     .map(|folder| folder.join("helm"))
                     .find(|candidate| process::is_executable(candidate))
                     .map(|found| absolute(&found))
-                    .ok_or_else(|| HelmError::NotFound { tried: format!("PATH is {}", path.to_string_lossy()) })?
+                    .ok_or_else(|| HelmError::NotFound {
+                        tried: format!("PATH is {}", path.to_string_lossy()),
+                    })?
             }
         };
         Ok(Self {
@@ -245,12 +265,17 @@ impl Helm {
 
     /// `helm version`, as `4.3.1`. A helm built without a release's version in it (`v4.3`) counts as that minor's first.
     pub async fn version(&self) -> Result<String, HelmError> {
-        let output = self.read(arguments(&["version", "--template", "{{.Version}}"])).await?;
+        let output = self
+            .read(arguments(&["version", "--template", "{{.Version}}"]))
+            .await?;
         let said = String::from_utf8_lossy(&output.stdout).trim().to_owned();
         process::plain_version(&said).ok_or_else(|| HelmError::Unusable {
             binary: self.binary.clone(),
             found: if output.success {
-                format!("`version` answered {:?}", said.chars().take(80).collect::<String>())
+                format!(
+                    "`version` answered {:?}",
+                    said.chars().take(80).collect::<String>()
+                )
             } else {
                 format!("`version` failed: {}", output.stderr)
             },
@@ -262,26 +287,55 @@ impl Helm {
     ///
     /// Such a helm holds a lock on its log file, which it inherited: the kernel lets go of it when the process ends, so neither a stale pid file nor a pid that
     /// was given to another process can mislead. Ends when helm does; the caller sets a deadline.
-    pub async fn wait_for_orphan(&self, release: &str, waiting: &(dyn Fn(u32) + Send + Sync)) -> Result<(), HelmError> {
-        process::wait_for_lock(&self.state_folder, release, waiting).await.map_err(HelmError::io(&self.binary))
+    pub async fn wait_for_orphan(
+        &self,
+        release: &str,
+        waiting: &(dyn Fn(u32) + Send + Sync),
+    ) -> Result<(), HelmError> {
+        process::wait_for_lock(&self.state_folder, release, waiting)
+            .await
+            .map_err(HelmError::io(&self.binary))
     }
 
     /// `helm upgrade --install` (no `--wait`: readiness is ours to watch). Never killed, also when the future is dropped.
     pub async fn upgrade_install(&self, release: &ReleaseInstall) -> Result<(), HelmError> {
         let values = crate::yaml::to_text(&release.values);
         let make = |file: &Path| release.upgrade_arguments(file);
-        self.change("install or upgrade", &release.name, Some(&values), make).await
+        self.change("install or upgrade", &release.name, Some(&values), make)
+            .await
     }
 
     /// `helm rollback NAME REVISION`.
-    pub async fn rollback(&self, namespace: &str, release: &str, revision: u32) -> Result<(), HelmError> {
-        let arguments = arguments(&["rollback", release, &revision.to_string(), "--namespace", namespace]);
+    pub async fn rollback(
+        &self,
+        namespace: &str,
+        release: &str,
+        revision: u32,
+    ) -> Result<(), HelmError> {
+        let arguments = arguments(&[
+            "rollback",
+            release,
+            &revision.to_string(),
+            "--namespace",
+            namespace,
+        ]);
         self.change("roll back", release, None, |_| arguments).await
     }
 
     /// `helm uninstall`; `no_hooks` for the remains of a first install that was cut off. A release that is not there is uninstalled.
-    pub async fn uninstall(&self, namespace: &str, release: &str, no_hooks: bool) -> Result<(), HelmError> {
-        let mut arguments = arguments(&["uninstall", release, "--namespace", namespace, "--ignore-not-found"]);
+    pub async fn uninstall(
+        &self,
+        namespace: &str,
+        release: &str,
+        no_hooks: bool,
+    ) -> Result<(), HelmError> {
+        let mut arguments = arguments(&[
+            "uninstall",
+            release,
+            "--namespace",
+            namespace,
+            "--ignore-not-found",
+        ]);
         if no_hooks {
             arguments.push("--no-hooks".into());
         }
@@ -289,21 +343,45 @@ impl Helm {
     }
 
     /// `helm template` with the cluster's Kubernetes version given (no cluster is asked): all documents, hooks included, test hooks and CRDs of `crds/` not.
-    pub async fn template(&self, release: &ReleaseInstall, kube_version: &str) -> Result<Vec<Value>, HelmError> {
-        let values = process::values_file(&self.state_folder, &release.name, &crate::yaml::to_text(&release.values))
-            .map_err(HelmError::io(&self.binary))?;
-        let output = self.read(release.template_arguments(values.path(), kube_version)).await?;
-        let failed = |stderr: String| HelmError::Failed { action: "render".to_owned(), release: release.name.clone(), stderr };
+    pub async fn template(
+        &self,
+        release: &ReleaseInstall,
+        kube_version: &str,
+    ) -> Result<Vec<Value>, HelmError> {
+        let values = process::values_file(
+            &self.state_folder,
+            &release.name,
+            &crate::yaml::to_text(&release.values),
+        )
+        .map_err(HelmError::io(&self.binary))?;
+        let output = self
+            .read(release.template_arguments(values.path(), kube_version))
+            .await?;
+        let failed = |stderr: String| HelmError::Failed {
+            action: "render".to_owned(),
+            release: release.name.clone(),
+            stderr,
+        };
         if !output.success {
             return Err(failed(output.stderr));
         }
-        let text = String::from_utf8(output.stdout).map_err(|_| failed("its output is not UTF-8".to_owned()))?;
-        let origin = release.chart.file_name().unwrap_or(release.chart.as_os_str());
-        crate::yaml::rendered_documents(&text, Path::new(origin)).map_err(|error| failed(error.to_string()))
+        let text = String::from_utf8(output.stdout)
+            .map_err(|_| failed("its output is not UTF-8".to_owned()))?;
+        let origin = release
+            .chart
+            .file_name()
+            .unwrap_or(release.chart.as_os_str());
+        crate::yaml::rendered_documents(&text, Path::new(origin))
+            .map_err(|error| failed(error.to_string()))
     }
 
     async fn read(&self, arguments: Vec<OsString>) -> Result<process::Output, HelmError> {
-        process::read(self.command(arguments).map_err(HelmError::io(&self.binary))?).await.map_err(HelmError::io(&self.binary))
+        process::read(
+            self.command(arguments)
+                .map_err(HelmError::io(&self.binary))?,
+        )
+        .await
+        .map_err(HelmError::io(&self.binary))
     }
 
     /// Runs a helm that changes something. `arguments` gets the values file's path (of no meaning without `values`).
@@ -327,7 +405,11 @@ impl Helm {
         }
         let command = self.command(arguments(&values_file)).map_err(io())?;
         let ended = slot.run(command).await.map_err(io())?;
-        if ended.success { Ok(()) } else { Err(classify::failure(action, release, &ended.log)) }
+        if ended.success {
+            Ok(())
+        } else {
+            Err(classify::failure(action, release, &ended.log))
+        }
     }
 
     /// helm with its surroundings: nothing of the user's helm set-up reaches it.

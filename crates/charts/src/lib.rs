@@ -15,4 +15,6 @@ pub mod yaml;
 pub use artifact::{Artifact, VerifiedArtifact};
 pub use cache::{ArtifactCache, CacheError, Fetched};
 pub use helm::{Helm, HelmError, ReleaseInstall};
-pub use versions::{ChartPin, ImagePin, ImageTarget, ManifestPin, ToolPin, Versions, VersionsError};
+pub use versions::{
+    ChartPin, ImagePin, ImageTarget, ManifestPin, ToolPin, Versions, VersionsError,
+};

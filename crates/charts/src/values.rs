@@ -48,12 +48,18 @@ mod tests {
             Value::Null,
             json!({"image": {"digest": "d"}}),
         ]);
-        assert_eq!(merged, json!({"image": {"repository": "a", "tag": "2", "digest": "d"}, "args": [9], "keep": true}));
+        assert_eq!(
+            merged,
+            json!({"image": {"repository": "a", "tag": "2", "digest": "d"}, "args": [9], "keep": true})
+        );
     }
 
     #[test]
     fn a_null_wipes_what_is_below_and_still_reaches_helm() {
-        let merged = merge([json!({"probe": {"path": "/"}, "x": 1}), json!({"probe": null, "fresh": null})]);
+        let merged = merge([
+            json!({"probe": {"path": "/"}, "x": 1}),
+            json!({"probe": null, "fresh": null}),
+        ]);
         assert_eq!(merged, json!({"probe": null, "x": 1, "fresh": null}));
         let merged = merge([merged, json!({"probe": {"port": 1}})]);
         assert_eq!(merged["probe"], json!({"port": 1}));
@@ -61,8 +67,14 @@ mod tests {
 
     #[test]
     fn a_map_replaces_a_scalar_and_the_other_way_round() {
-        assert_eq!(merge([json!({"a": 1}), json!({"a": {"b": 1}})]), json!({"a": {"b": 1}}));
-        assert_eq!(merge([json!({"a": {"b": 1}}), json!({"a": "x"})]), json!({"a": "x"}));
+        assert_eq!(
+            merge([json!({"a": 1}), json!({"a": {"b": 1}})]),
+            json!({"a": {"b": 1}})
+        );
+        assert_eq!(
+            merge([json!({"a": {"b": 1}}), json!({"a": "x"})]),
+            json!({"a": "x"})
+        );
         assert_eq!(merge([]), json!({}));
     }
 }

@@ -135,7 +135,9 @@ impl VersionsError {
     /// What to do next.
     pub fn hint(&self) -> String {
         match self {
-            Self::Io { path, .. } => format!("check that {} is there and can be read", path.display()),
+            Self::Io { path, .. } => {
+                format!("check that {} is there and can be read", path.display())
+            }
             Self::Malformed { path, .. } => format!(
                 "mend {} at the place named; `blueprint init` in an empty folder writes an intact one to compare with",
                 path.display()
@@ -157,7 +159,11 @@ impl ChartPin {
 impl ImagePin {
     /// `repository:tag`, with `@digest` where one is pinned.
     pub fn reference(&self) -> String {
-        let digest = self.digest.as_ref().map(|digest| format!("@{digest}")).unwrap_or_default();
+        let digest = self
+            .digest
+            .as_ref()
+            .map(|digest| format!("@{digest}"))
+            .unwrap_or_default();
         format!("{}:{}{digest}", self.repository, self.tag)
     }
 }
@@ -165,8 +171,12 @@ impl ImagePin {
 impl Versions {
     /// Parses and checks (digests are 64 hex digits, versions and names have no path separators).
     pub fn parse(text: &str, origin: &Path) -> Result<Self, VersionsError> {
-        let malformed = |found: String| VersionsError::Malformed { path: origin.to_owned(), found };
-        let versions: Self = serde_json::from_str(text).map_err(|error| malformed(error.to_string()))?;
+        let malformed = |found: String| VersionsError::Malformed {
+            path: origin.to_owned(),
+            found,
+        };
+        let versions: Self =
+            serde_json::from_str(text).map_err(|error| malformed(error.to_string()))?;
         checks::check(&versions).map_err(malformed)?;
         Ok(versions)
     }
@@ -203,14 +213,27 @@ impl Versions {
 
     /// Every cached artifact these pins ask for.
     pub fn artifacts(&self) -> Vec<Artifact> {
-        let charts = self.helm_repositories.iter().map(|(key, pin)| chart_artifact(key, pin));
-        let manifests = self.manifests.iter().map(|(key, pin)| manifest_artifact(key, pin));
+        let charts = self
+            .helm_repositories
+            .iter()
+            .map(|(key, pin)| chart_artifact(key, pin));
+        let manifests = self
+            .manifests
+            .iter()
+            .map(|(key, pin)| manifest_artifact(key, pin));
         charts.chain(manifests).collect()
     }
 }
 
-fn entry<'a, T>(entries: &'a BTreeMap<String, T>, section: &'static str, key: &str) -> Result<&'a T, VersionsError> {
-    entries.get(key).ok_or_else(|| VersionsError::Missing { section, key: key.to_owned() })
+fn entry<'a, T>(
+    entries: &'a BTreeMap<String, T>,
+    section: &'static str,
+    key: &str,
+) -> Result<&'a T, VersionsError> {
+    entries.get(key).ok_or_else(|| VersionsError::Missing {
+        section,
+        key: key.to_owned(),
+    })
 }
 
 fn chart_artifact(key: &str, pin: &ChartPin) -> Artifact {
@@ -232,7 +255,9 @@ fn manifest_artifact(key: &str, pin: &ManifestPin) -> Artifact {
         label: format!("manifest {key} {}", pin.version),
         key: key.to_owned(),
         file_name: pin.file.clone(),
-        source: Source::File { url: pin.url.clone() },
+        source: Source::File {
+            url: pin.url.clone(),
+        },
         sha256: pin.sha256.to_ascii_lowercase(),
     }
 }

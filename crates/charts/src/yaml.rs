@@ -34,7 +34,10 @@ pub fn document(text: &str, origin: &Path) -> Result<Value, YamlError> {
     match documents.len() {
         0 => Ok(Value::Object(serde_json::Map::new())),
         1 => Ok(documents.remove(0)),
-        count => Err(YamlError { origin: origin.to_owned(), found: format!("expected one document, found {count}") }),
+        count => Err(YamlError {
+            origin: origin.to_owned(),
+            found: format!("expected one document, found {count}"),
+        }),
     }
 }
 
@@ -45,7 +48,11 @@ pub fn to_text(value: &Value) -> String {
     serde_saphyr::to_string_with_options(value, options).unwrap_or_else(|_| value.to_string())
 }
 
-fn read(text: &str, origin: &Path, duplicate_keys: DuplicateKeyPolicy) -> Result<Vec<Value>, YamlError> {
+fn read(
+    text: &str,
+    origin: &Path,
+    duplicate_keys: DuplicateKeyPolicy,
+) -> Result<Vec<Value>, YamlError> {
     // A rendered platform with its CRDs is hundreds of documents and some hundred thousand nodes: the reader's own limits are for smaller texts.
     let options: Options = serde_saphyr::options! {
         budget: serde_saphyr::budget! { max_documents: 100_000, max_nodes: 10_000_000, max_events: 40_000_000 },
@@ -53,9 +60,15 @@ fn read(text: &str, origin: &Path, duplicate_keys: DuplicateKeyPolicy) -> Result
         legacy_octal_numbers: true,
         with_snippet: false,
     };
-    let documents: Vec<Value> = serde_saphyr::from_multiple_with_options(text, options)
-        .map_err(|error| YamlError { origin: origin.to_owned(), found: error.to_string() })?;
-    Ok(documents.into_iter().filter(|document| !document.is_null()).collect())
+    let documents: Vec<Value> =
+        serde_saphyr::from_multiple_with_options(text, options).map_err(|error| YamlError {
+            origin: origin.to_owned(),
+            found: error.to_string(),
+        })?;
+    Ok(documents
+        .into_iter()
+        .filter(|document| !document.is_null())
+        .collect())
 }
 
 #[cfg(test)]

@@ -168,7 +168,9 @@ pub struct Client {
 
 impl fmt::Debug for Client {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Client").field("address", &self.address).finish_non_exhaustive()
+        f.debug_struct("Client")
+            .field("address", &self.address)
+            .finish_non_exhaustive()
     }
 }
 
@@ -185,23 +187,41 @@ impl Client {
             .connect_timeout(TIMEOUT)
             .timeout(TIMEOUT)
             .build();
-        #[expect(clippy::expect_used, reason = "fails only without a TLS provider, which the caller promises")]
+        #[expect(
+            clippy::expect_used,
+            reason = "fails only without a TLS provider, which the caller promises"
+        )]
         let http = http.expect("the process has installed rustls' ring provider");
-        Self { http, address, token: None }
+        Self {
+            http,
+            address,
+            token: None,
+        }
     }
 
     /// The same with a token.
-    #[expect(clippy::needless_pass_by_value, reason = "the caller's token is wiped once it is in its header")]
+    #[must_use]
+    #[expect(
+        clippy::needless_pass_by_value,
+        reason = "the caller's token is wiped once it is in its header"
+    )]
     pub fn with_token(&self, token: SecretString) -> Self {
         // A token with a line break in it is no token: it goes as an empty one and the server refuses it.
-        let mut header = HeaderValue::try_from(token.expose_secret()).unwrap_or(HeaderValue::from_static(""));
+        let mut header =
+            HeaderValue::try_from(token.expose_secret()).unwrap_or(HeaderValue::from_static(""));
         header.set_sensitive(true);
-        Self { http: self.http.clone(), address: self.address, token: Some(header) }
+        Self {
+            http: self.http.clone(),
+            address: self.address,
+            token: Some(header),
+        }
     }
 
     /// `sys/health`.
     pub async fn health(&self) -> Result<Health, Error> {
-        let response = self.send(self.request(Method::GET, "sys/health"), "sys/health").await?;
+        let response = self
+            .send(self.request(Method::GET, "sys/health"), "sys/health")
+            .await?;
         match response.status().as_u16() {
             200 => Ok(Health::Active),
             429 => Ok(Health::Standby),
@@ -214,21 +234,29 @@ impl Client {
     /// `sys/seal-status`.
     pub async fn seal_status(&self) -> Result<SealStatus, Error> {
         let operation = "sys/seal-status";
-        let body = self.call(self.request(Method::GET, operation), operation).await?;
+        let body = self
+            .call(self.request(Method::GET, operation), operation)
+            .await?;
         wire::parse(&body, operation)
     }
 
     /// `PUT sys/init`: the raw body, so that it reaches the disk before anything looks into it.
     pub async fn init(&self, shares: u32, threshold: u32) -> Result<Zeroizing<Vec<u8>>, Error> {
         let operation = "sys/init";
-        let request = self.request(Method::PUT, operation).json(&json!({"secret_shares": shares, "secret_threshold": threshold}));
+        let request = self
+            .request(Method::PUT, operation)
+            .json(&json!({"secret_shares": shares, "secret_threshold": threshold}));
         self.call(request, operation).await
     }
 
     /// `PUT sys/unseal` with one key share (base64 or hex).
     pub async fn unseal(&self, key: &SecretString) -> Result<SealStatus, Error> {
         let operation = "sys/unseal";
-        let request = wire::with_body(self.request(Method::PUT, operation), &wire::Key { key }, operation)?;
+        let request = wire::with_body(
+            self.request(Method::PUT, operation),
+            &wire::Key { key },
+            operation,
+        )?;
         let body = self.call(request, operation).await?;
         wire::parse(&body, operation)
     }
@@ -236,7 +264,9 @@ impl Client {
     /// `GET sys/mounts`, by path with its slash (`secret/`).
     pub async fn mounts(&self) -> Result<BTreeMap<String, Mount>, Error> {
         let operation = "sys/mounts";
-        let body = self.call(self.request(Method::GET, operation), operation).await?;
+        let body = self
+            .call(self.request(Method::GET, operation), operation)
+            .await?;
         wire::mounts(&body, operation)
     }
 
@@ -248,23 +278,38 @@ impl Client {
             return as_kv2(&key, mount).map(|()| false);
         }
         let operation = format!("sys/mounts/{path}");
-        let request = self.request(Method::POST, &operation).json(&json!({"type": "kv", "options": {"version": "2"}}));
+        let request = self
+            .request(Method::POST, &operation)
+            .json(&json!({"type": "kv", "options": {"version": "2"}}));
         let made = match self.call(request, &operation).await {
             Ok(_) => true,
             // Someone mounted it in between: 400 `path is already in use`. What it is counts.
-            Err(Error::Refused { status: 400, ref messages, .. }) if messages.iter().any(|text| text.contains("already in use")) => false,
+            Err(Error::Refused {
+                status: 400,
+                ref messages,
+                ..
+            }) if messages.iter().any(|text| text.contains("already in use")) => false,
             Err(error) => return Err(error),
         };
         match self.mounts().await?.get(&key) {
             Some(mount) => as_kv2(&key, mount).map(|()| made),
-            None => Err(Error::Malformed { operation, found: format!("{key} is not among the mounts after it was mounted") }),
+            None => Err(Error::Malformed {
+                operation,
+                found: format!("{key} is not among the mounts after it was mounted"),
+            }),
         }
     }
 
     /// Reads `mount/data/path`; `None` on 404 (never written or deleted).
-    pub async fn kv_read(&self, mount: &str, path: &str) -> Result<Option<BTreeMap<String, SecretString>>, Error> {
+    pub async fn kv_read(
+        &self,
+        mount: &str,
+        path: &str,
+    ) -> Result<Option<BTreeMap<String, SecretString>>, Error> {
         let operation = kv_operation(mount, path);
-        let response = self.send(self.request(Method::GET, &operation), &operation).await?;
+        let response = self
+            .send(self.request(Method::GET, &operation), &operation)
+            .await?;
         if response.status() == StatusCode::NOT_FOUND {
             return match refusal(response, &operation).await {
                 // A path that was never written is 404 without a message, a deleted one 404 with metadata; a mount that is not there says so.
@@ -277,16 +322,30 @@ impl Client {
     }
 
     /// Writes all keys of a path (replaces what is there).
-    pub async fn kv_write(&self, mount: &str, path: &str, data: &BTreeMap<String, SecretString>) -> Result<(), Error> {
+    pub async fn kv_write(
+        &self,
+        mount: &str,
+        path: &str,
+        data: &BTreeMap<String, SecretString>,
+    ) -> Result<(), Error> {
         let operation = kv_operation(mount, path);
-        let request = wire::with_body(self.request(Method::POST, &operation), &wire::Data { data: wire::Pairs(data) }, &operation)?;
+        let request = wire::with_body(
+            self.request(Method::POST, &operation),
+            &wire::Data {
+                data: wire::Pairs(data),
+            },
+            &operation,
+        )?;
         self.call(request, &operation).await.map(|_| ())
     }
 
     /// Whether the token is accepted (`auth/token/lookup-self`).
     pub async fn token_works(&self) -> Result<bool, Error> {
         let operation = "auth/token/lookup-self";
-        match self.call(self.request(Method::GET, operation), operation).await {
+        match self
+            .call(self.request(Method::GET, operation), operation)
+            .await
+        {
             Ok(_) => Ok(true),
             Err(error) if error.status() == Some(403) => Ok(false),
             Err(error) => Err(error),
@@ -294,7 +353,9 @@ impl Client {
     }
 
     fn request(&self, method: Method, operation: &str) -> RequestBuilder {
-        let request = self.http.request(method, format!("http://{}/v1/{operation}", self.address));
+        let request = self
+            .http
+            .request(method, format!("http://{}/v1/{operation}", self.address));
         match &self.token {
             Some(token) => request.header("X-Vault-Token", token.clone()),
             None => request,
@@ -302,7 +363,11 @@ impl Client {
     }
 
     /// The body of an answer that says yes.
-    async fn call(&self, request: RequestBuilder, operation: &str) -> Result<Zeroizing<Vec<u8>>, Error> {
+    async fn call(
+        &self,
+        request: RequestBuilder,
+        operation: &str,
+    ) -> Result<Zeroizing<Vec<u8>>, Error> {
         accept(self.send(request, operation).await?, operation).await
     }
 
@@ -312,25 +377,47 @@ impl Client {
 }
 
 fn as_kv2(path: &str, mount: &Mount) -> Result<(), Error> {
-    if mount.is_kv2() { Ok(()) } else { Err(Error::ForeignMount { path: path.to_owned(), found: mount.to_string() }) }
+    if mount.is_kv2() {
+        Ok(())
+    } else {
+        Err(Error::ForeignMount {
+            path: path.to_owned(),
+            found: mount.to_string(),
+        })
+    }
 }
 
 fn kv_operation(mount: &str, path: &str) -> String {
-    format!("{}/data/{}", mount.trim_matches('/'), path.trim_matches('/'))
+    format!(
+        "{}/data/{}",
+        mount.trim_matches('/'),
+        path.trim_matches('/')
+    )
 }
 
 fn transport(operation: &str) -> impl FnOnce(reqwest::Error) -> Error {
     let operation = operation.to_owned();
-    move |source| Error::Transport { operation, source: source.without_url() }
+    move |source| Error::Transport {
+        operation,
+        source: source.without_url(),
+    }
 }
 
 async fn accept(response: Response, operation: &str) -> Result<Zeroizing<Vec<u8>>, Error> {
-    if response.status().is_success() { body(response, operation).await } else { Err(refusal(response, operation).await) }
+    if response.status().is_success() {
+        body(response, operation).await
+    } else {
+        Err(refusal(response, operation).await)
+    }
 }
 
 /// The whole body, in one buffer that is wiped.
 async fn body(mut response: Response, operation: &str) -> Result<Zeroizing<Vec<u8>>, Error> {
-    let length = response.content_length().and_then(|length| usize::try_from(length).ok()).unwrap_or(0).min(1 << 20);
+    let length = response
+        .content_length()
+        .and_then(|length| usize::try_from(length).ok())
+        .unwrap_or(0)
+        .min(1 << 20);
     let mut body = Zeroizing::new(Vec::with_capacity(length));
     while let Some(piece) = response.chunk().await.map_err(transport(operation))? {
         body.extend_from_slice(&piece);
@@ -345,7 +432,11 @@ async fn refusal(response: Response, operation: &str) -> Error {
         Ok(body) => wire::messages(&body),
         Err(error) => return error,
     };
-    Error::Refused { operation: operation.to_owned(), status, messages }
+    Error::Refused {
+        operation: operation.to_owned(),
+        status,
+        messages,
+    }
 }
 
 #[cfg(test)]

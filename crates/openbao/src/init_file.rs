@@ -51,7 +51,7 @@ struct Shape {
     root_token: Hidden,
 }
 
-/// What is written, in the CLI's order (command/operator_init.go, `machineInit`).
+/// What is written, in the CLI's order (`command/operator_init.go`, `machineInit`).
 #[derive(Serialize)]
 struct CliShape<'a> {
     unseal_keys_b64: Vec<&'a str>,
@@ -67,11 +67,18 @@ struct CliShape<'a> {
 
 impl InitFile {
     /// From the raw answer of `PUT sys/init` (`keys`, `keys_base64`, `root_token`); shares and threshold as asked for.
-    pub fn from_init_answer(raw: &[u8], shares: u32, threshold: u32, origin: &Path) -> Result<Self, private_file::Error> {
+    pub fn from_init_answer(
+        raw: &[u8],
+        shares: u32,
+        threshold: u32,
+        origin: &Path,
+    ) -> Result<Self, private_file::Error> {
         let file = parse(raw, Some(threshold)).map_err(malformed(origin))?;
         let found = file.unseal_keys.len();
         if u32::try_from(found) != Ok(shares) {
-            return Err(malformed(origin)(format!("expected {shares} keys, found {found}")));
+            return Err(malformed(origin)(format!(
+                "expected {shares} keys, found {found}"
+            )));
         }
         Ok(file)
     }
@@ -79,7 +86,9 @@ impl InitFile {
     /// Reads the file (the CLI's shape, or a raw API answer left by a crash); `None` if there is none. A raw answer does not carry the threshold: there it is
     /// the number of keys, which always unseals.
     pub fn read(path: &Path) -> Result<Option<Self>, private_file::Error> {
-        let Some(bytes) = private_file::read(path)? else { return Ok(None) };
+        let Some(bytes) = private_file::read(path)? else {
+            return Ok(None);
+        };
         parse(&bytes, None).map(Some).map_err(malformed(path))
     }
 
@@ -94,7 +103,11 @@ impl InitFile {
             .map_err(|_| malformed(path)("a key is not base64".to_owned()))?;
         let hex: Vec<Zeroizing<String>> = keys.iter().map(|key| hex(key)).collect();
         let shape = CliShape {
-            unseal_keys_b64: self.unseal_keys.iter().map(ExposeSecret::expose_secret).collect(),
+            unseal_keys_b64: self
+                .unseal_keys
+                .iter()
+                .map(ExposeSecret::expose_secret)
+                .collect(),
             unseal_keys_hex: hex.iter().map(|key| key.as_str()).collect(),
             unseal_shares: self.unseal_keys.len(),
             unseal_threshold: self.threshold,
@@ -104,9 +117,9 @@ impl InitFile {
             recovery_keys_threshold: 0,
             root_token: self.root_token.expose_secret(),
         };
-        let mut text = Zeroizing::new(
-            serde_json::to_string_pretty(&shape).map_err(|error| malformed(path)(format!("it cannot be written ({:?})", error.classify())))?,
-        );
+        let mut text = Zeroizing::new(serde_json::to_string_pretty(&shape).map_err(|error| {
+            malformed(path)(format!("it cannot be written ({:?})", error.classify()))
+        })?);
         text.push('\n');
         private_file::write(path, text.as_bytes())
     }
@@ -114,7 +127,11 @@ impl InitFile {
 
 fn malformed(path: &Path) -> impl Fn(String) -> private_file::Error {
     let path = path.to_owned();
-    move |found| private_file::Error::Malformed { path: path.clone(), expected: EXPECTED, found }
+    move |found| private_file::Error::Malformed {
+        path: path.clone(),
+        expected: EXPECTED,
+        found,
+    }
 }
 
 /// The message never quotes the text: serde's own would.
@@ -122,8 +139,12 @@ fn parse(raw: &[u8], asked_threshold: Option<u32>) -> Result<InitFile, String> {
     let shape: Shape = serde_json::from_slice(raw).map_err(|error| {
         let what = match error.classify() {
             serde_json::error::Category::Eof => "it is cut off",
-            serde_json::error::Category::Data => "a field is missing or of the wrong kind (expected unseal_keys_b64 and root_token)",
-            serde_json::error::Category::Syntax | serde_json::error::Category::Io => "it is not JSON",
+            serde_json::error::Category::Data => {
+                "a field is missing or of the wrong kind (expected unseal_keys_b64 and root_token)"
+            }
+            serde_json::error::Category::Syntax | serde_json::error::Category::Io => {
+                "it is not JSON"
+            }
         };
         format!("{what}, at line {} column {}", error.line(), error.column())
     })?;
@@ -134,11 +155,15 @@ fn parse(raw: &[u8], asked_threshold: Option<u32>) -> Result<InitFile, String> {
     if let Some(shares) = shape.unseal_shares
         && shares != count
     {
-        return Err(format!("unseal_shares says {shares}, but it holds {count} keys"));
+        return Err(format!(
+            "unseal_shares says {shares}, but it holds {count} keys"
+        ));
     }
     let threshold = asked_threshold.or(shape.unseal_threshold).unwrap_or(count);
     if threshold == 0 || threshold > count {
-        return Err(format!("{count} keys cannot meet a threshold of {threshold}"));
+        return Err(format!(
+            "{count} keys cannot meet a threshold of {threshold}"
+        ));
     }
     for (index, key) in shape.unseal_keys_b64.iter().enumerate() {
         // The shortest share of any seal is longer than this.
@@ -180,11 +205,14 @@ mod tests {
     }
 
     fn raw(keys: &[String]) -> Vec<u8> {
-        json!({"keys": ["00"], "keys_base64": keys, "root_token": "s.hush"}).to_string().into_bytes()
+        json!({"keys": ["00"], "keys_base64": keys, "root_token": "s.hush"})
+            .to_string()
+            .into_bytes()
     }
 
     fn refused(raw: &[u8]) -> String {
-        let error = InitFile::from_init_answer(raw, 1, 1, Path::new("openbao-init.json")).unwrap_err();
+        let error =
+            InitFile::from_init_answer(raw, 1, 1, Path::new("openbao-init.json")).unwrap_err();
         assert!(!format!("{error:?} {error}").contains("hush"));
         error.to_string()
     }
@@ -194,7 +222,8 @@ mod tests {
         let home = tempfile::tempdir().unwrap();
         let path = home.path().join("secrets/openbao-init.json");
         assert!(InitFile::read(&path).unwrap().is_none());
-        let init = InitFile::from_init_answer(&raw(&[key(0xab), key(1), key(2)]), 3, 2, &path).unwrap();
+        let init =
+            InitFile::from_init_answer(&raw(&[key(0xab), key(1), key(2)]), 3, 2, &path).unwrap();
         assert_eq!(init.write(&path).unwrap(), private_file::Written::Created);
         let text = std::fs::read_to_string(&path).unwrap();
         let json: Value = serde_json::from_str(&text).unwrap();
@@ -226,12 +255,16 @@ mod tests {
             refused(&whole[..end]);
         }
         assert!(refused(b"hush").contains("not JSON"));
-        assert!(refused(br#"{"keys_base64": "hush", "root_token": "hush"}"#).contains("wrong kind"));
+        assert!(
+            refused(br#"{"keys_base64": "hush", "root_token": "hush"}"#).contains("wrong kind")
+        );
         assert!(refused(&raw(&["hush!".to_owned()])).contains("key 1 is not base64"));
         assert!(refused(&raw(&[key(1), key(2)])).contains("expected 1 keys, found 2"));
         assert!(refused(&raw(&[])).contains("no unseal key"));
         let few = json!({"unseal_keys_b64": [key(1)], "unseal_shares": 5, "unseal_threshold": 3, "root_token": "s.hush"});
-        assert!(refused(few.to_string().as_bytes()).contains("unseal_shares says 5, but it holds 1"));
+        assert!(
+            refused(few.to_string().as_bytes()).contains("unseal_shares says 5, but it holds 1")
+        );
     }
 
     #[test]

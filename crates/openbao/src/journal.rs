@@ -31,7 +31,9 @@ pub struct Journal {
 impl Journal {
     /// For the given `openbao-init.json`.
     pub fn beside(init_file: &Path) -> Self {
-        Self { init_file: init_file.to_owned() }
+        Self {
+            init_file: init_file.to_owned(),
+        }
     }
 
     /// What is on disk.
@@ -51,16 +53,22 @@ impl Journal {
 
     /// Notes, fsynced, that init is about to be called on a server that was seen uninitialised with empty storage; `system_identifier` is PostgreSQL's.
     pub fn intend(&self, system_identifier: &str) -> Result<(), private_file::Error> {
-        let note = Intention { system_identifier: system_identifier.to_owned(), at: jiff::Timestamp::now().to_string() };
-        let text = serde_json::to_string(&note).map_err(|_| self.malformed("it cannot be written"))?;
+        let note = Intention {
+            system_identifier: system_identifier.to_owned(),
+            at: jiff::Timestamp::now().to_string(),
+        };
+        let text =
+            serde_json::to_string(&note).map_err(|_| self.malformed("it cannot be written"))?;
         private_file::write(&self.intended_file(), format!("{text}\n").as_bytes()).map(|_| ())
     }
 
     /// The system identifier noted by [`Self::intend`].
     pub fn intended_on(&self) -> Result<Option<String>, private_file::Error> {
-        let Some(bytes) = private_file::read(&self.intended_file())? else { return Ok(None) };
-        let note: Intention =
-            serde_json::from_slice(&bytes).map_err(|error| self.malformed(&format!("it cannot be read: {error}")))?;
+        let Some(bytes) = private_file::read(&self.intended_file())? else {
+            return Ok(None);
+        };
+        let note: Intention = serde_json::from_slice(&bytes)
+            .map_err(|error| self.malformed(&format!("it cannot be read: {error}")))?;
         Ok(Some(note.system_identifier))
     }
 
@@ -109,7 +117,11 @@ impl Journal {
     }
 
     fn malformed(&self, found: &str) -> private_file::Error {
-        private_file::Error::Malformed { path: self.intended_file(), expected: EXPECTED, found: found.to_owned() }
+        private_file::Error::Malformed {
+            path: self.intended_file(),
+            expected: EXPECTED,
+            found: found.to_owned(),
+        }
     }
 }
 
@@ -134,7 +146,11 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let init_file = folder.path().join("secrets/openbao-init.json");
         let journal = Journal::beside(&init_file);
-        Home { _folder: folder, init_file, journal }
+        Home {
+            _folder: folder,
+            init_file,
+            journal,
+        }
     }
 
     #[test]
@@ -152,7 +168,10 @@ mod tests {
         private_file::write(&home.init_file, b"{}").unwrap();
         assert_eq!(journal.state().unwrap(), JournalState::Done);
         journal.done().unwrap();
-        let left: Vec<_> = std::fs::read_dir(home.init_file.parent().unwrap()).unwrap().map(|entry| entry.unwrap().path()).collect();
+        let left: Vec<_> = std::fs::read_dir(home.init_file.parent().unwrap())
+            .unwrap()
+            .map(|entry| entry.unwrap().path())
+            .collect();
         assert_eq!(left, [home.init_file]);
     }
 
@@ -180,7 +199,10 @@ mod tests {
         let home = home();
         private_file::write(&home.journal.intended_file(), b"{").unwrap();
         let error = home.journal.intended_on().unwrap_err();
-        assert!(error.to_string().contains("openbao-init.json.intended"), "{error}");
+        assert!(
+            error.to_string().contains("openbao-init.json.intended"),
+            "{error}"
+        );
         assert_eq!(home.journal.state().unwrap(), JournalState::Intended);
     }
 }

@@ -25,7 +25,12 @@ mod tests {
         for length in [0, 1, 32, 64] {
             let password = generate(length);
             assert_eq!(password.expose_secret().len(), length);
-            assert!(password.expose_secret().chars().all(|c| c.is_ascii_alphanumeric()));
+            assert!(
+                password
+                    .expose_secret()
+                    .chars()
+                    .all(|c| c.is_ascii_alphanumeric())
+            );
         }
     }
 

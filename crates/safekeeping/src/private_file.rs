@@ -62,22 +62,39 @@ impl Error {
     /// What the user can do about it.
     pub fn hint(&self) -> String {
         match self {
-            Self::Io { action, path, source } => {
+            Self::Io {
+                action,
+                path,
+                source,
+            } => {
                 let folder = path.parent().unwrap_or(path).display();
                 match source.kind() {
                     ErrorKind::StorageFull | ErrorKind::QuotaExceeded => {
-                        format!("free some space for {folder} and run the command again; what was there before is untouched")
+                        format!(
+                            "free some space for {folder} and run the command again; what was there before is untouched"
+                        )
                     }
                     ErrorKind::ReadOnlyFilesystem => {
-                        format!("{folder} is on a read-only file system: remount it writable, or use a workspace elsewhere; what was there before is untouched")
+                        format!(
+                            "{folder} is on a read-only file system: remount it writable, or use a workspace elsewhere; what was there before is untouched"
+                        )
                     }
                     ErrorKind::PermissionDenied => {
-                        format!("give the user that runs blueprint the right to {action} {} (check owner and mode with `ls -ld`)", path.display())
+                        format!(
+                            "give the user that runs blueprint the right to {action} {} (check owner and mode with `ls -ld`)",
+                            path.display()
+                        )
                     }
                     ErrorKind::IsADirectory | ErrorKind::NotADirectory => {
-                        format!("expected a plain file at {}; move away what stands in its place", path.display())
+                        format!(
+                            "expected a plain file at {}; move away what stands in its place",
+                            path.display()
+                        )
                     }
-                    _ => format!("check {} and its folder, then run the command again", path.display()),
+                    _ => format!(
+                        "check {} and its folder, then run the command again",
+                        path.display()
+                    ),
                 }
             }
             Self::Malformed { path, expected, .. } => format!(
@@ -89,7 +106,11 @@ impl Error {
 
     pub(crate) fn io(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
         let path = path.to_owned();
-        move |source| Self::Io { action, path, source }
+        move |source| Self::Io {
+            action,
+            path,
+            source,
+        }
     }
 }
 
@@ -98,14 +119,21 @@ impl Error {
 pub fn write(path: &Path, bytes: &[u8]) -> Result<Written, Error> {
     let target = follow_link(path)?;
     let present = read(&target)?;
-    if present.as_ref().is_some_and(|present| present.as_slice() == bytes) {
+    if present
+        .as_ref()
+        .is_some_and(|present| present.as_slice() == bytes)
+    {
         mend_mode(&target, FILE_MODE)?;
         return Ok(Written::Unchanged);
     }
     let folder = parent_of(&target);
     create_folders(folder)?;
     replace(&target, folder, bytes)?;
-    Ok(if present.is_some() { Written::Replaced } else { Written::Created })
+    Ok(if present.is_some() {
+        Written::Replaced
+    } else {
+        Written::Created
+    })
 }
 
 /// Reads a private file; `None` if there is none.
@@ -119,7 +147,9 @@ pub fn read(path: &Path) -> Result<Option<Zeroizing<Vec<u8>>>, Error> {
 
 /// Reads a private file as UTF-8 text without its last line end; `None` if there is none.
 pub fn read_text(path: &Path) -> Result<Option<Zeroizing<String>>, Error> {
-    let Some(mut bytes) = read(path)? else { return Ok(None) };
+    let Some(mut bytes) = read(path)? else {
+        return Ok(None);
+    };
     let mut text = match String::from_utf8(std::mem::take(&mut *bytes)) {
         Ok(text) => Zeroizing::new(text),
         Err(error) => {
@@ -167,7 +197,9 @@ pub fn mend_modes(folder: &Path) -> Result<Vec<Mended>, Error> {
         }
         for entry in fs::read_dir(&folder).map_err(Error::io("list", &folder))? {
             let entry = entry.map_err(Error::io("list", &folder))?;
-            let kind = entry.file_type().map_err(Error::io("inspect", &entry.path()))?;
+            let kind = entry
+                .file_type()
+                .map_err(Error::io("inspect", &entry.path()))?;
             if kind.is_dir() {
                 folders.push(entry.path());
             } else if kind.is_file() {
@@ -181,17 +213,27 @@ pub fn mend_modes(folder: &Path) -> Result<Vec<Mended>, Error> {
 
 /// Takes away the permission bits beyond `most`; stricter modes are left alone.
 fn mend_mode(path: &Path, most: u32) -> Result<Option<Mended>, Error> {
-    let found = fs::metadata(path).map_err(Error::io("inspect", path))?.permissions().mode() & 0o7777;
+    let found = fs::metadata(path)
+        .map_err(Error::io("inspect", path))?
+        .permissions()
+        .mode()
+        & 0o7777;
     if found & !most == 0 {
         return Ok(None);
     }
-    fs::set_permissions(path, Permissions::from_mode(found & most)).map_err(Error::io("change the mode of", path))?;
-    Ok(Some(Mended { path: path.to_owned(), found }))
+    fs::set_permissions(path, Permissions::from_mode(found & most))
+        .map_err(Error::io("change the mode of", path))?;
+    Ok(Some(Mended {
+        path: path.to_owned(),
+        found,
+    }))
 }
 
 fn follow_link(path: &Path) -> Result<PathBuf, Error> {
     match fs::symlink_metadata(path) {
-        Ok(metadata) if metadata.is_symlink() => fs::canonicalize(path).map_err(Error::io("follow the link", path)),
+        Ok(metadata) if metadata.is_symlink() => {
+            fs::canonicalize(path).map_err(Error::io("follow the link", path))
+        }
         _ => Ok(path.to_owned()),
     }
 }
@@ -206,8 +248,10 @@ fn parent_of(path: &Path) -> &Path {
 
 /// Makes the missing ones among `folder` and its parents, 0700 each, and makes their names durable. Folders that exist keep their mode.
 fn create_folders(folder: &Path) -> Result<(), Error> {
-    let missing: Vec<&Path> =
-        folder.ancestors().take_while(|ancestor| !ancestor.as_os_str().is_empty() && !ancestor.exists()).collect();
+    let missing: Vec<&Path> = folder
+        .ancestors()
+        .take_while(|ancestor| !ancestor.as_os_str().is_empty() && !ancestor.exists())
+        .collect();
     for folder in missing.into_iter().rev() {
         match DirBuilder::new().mode(FOLDER_MODE).create(folder) {
             Ok(()) => sync_folder(parent_of(folder))?,
@@ -226,13 +270,18 @@ fn replace(target: &Path, folder: &Path, bytes: &[u8]) -> Result<(), Error> {
         .permissions(Permissions::from_mode(FILE_MODE))
         .tempfile_in(folder)
         .map_err(Error::io("write", target))?;
-    new.write_all(bytes).and_then(|()| new.as_file().sync_all()).map_err(Error::io("write", target))?;
-    new.persist(target).map_err(|error| Error::io("write", target)(error.error))?;
+    new.write_all(bytes)
+        .and_then(|()| new.as_file().sync_all())
+        .map_err(Error::io("write", target))?;
+    new.persist(target)
+        .map_err(|error| Error::io("write", target)(error.error))?;
     sync_folder(folder)
 }
 
 fn sync_folder(folder: &Path) -> Result<(), Error> {
-    File::open(folder).and_then(|file| file.sync_all()).map_err(Error::io("make durable", folder))
+    File::open(folder)
+        .and_then(|file| file.sync_all())
+        .map_err(Error::io("make durable", folder))
 }
 
 #[cfg(test)]
@@ -255,7 +304,11 @@ mod tests {
         assert_eq!(before.modified().unwrap(), after.modified().unwrap());
         assert_eq!(write(&path, b"two\r\n").unwrap(), Written::Replaced);
         assert_eq!(read_text(&path).unwrap().unwrap().as_str(), "two");
-        assert_eq!(fs::read_dir(path.parent().unwrap()).unwrap().count(), 1, "no temporary file stays behind");
+        assert_eq!(
+            fs::read_dir(path.parent().unwrap()).unwrap().count(),
+            1,
+            "no temporary file stays behind"
+        );
     }
 
     #[test]
@@ -297,8 +350,14 @@ mod tests {
         assert_eq!(
             mended,
             [
-                Mended { path: folder.join("deep"), found: 0o755 },
-                Mended { path: folder.join("deep/loose"), found: 0o640 }
+                Mended {
+                    path: folder.join("deep"),
+                    found: 0o755
+                },
+                Mended {
+                    path: folder.join("deep/loose"),
+                    found: 0o640
+                }
             ]
         );
         assert_eq!(mode(&folder.join("deep/loose")), 0o600);
@@ -333,9 +392,21 @@ mod tests {
 
     #[test]
     fn hints_name_the_next_move() {
-        let error = |kind| Error::Io { action: "write", path: "/x/y".into(), source: io::Error::from(kind) };
-        assert!(error(ErrorKind::StorageFull).hint().contains("free some space"));
-        assert!(error(ErrorKind::ReadOnlyFilesystem).hint().contains("read-only"));
+        let error = |kind| Error::Io {
+            action: "write",
+            path: "/x/y".into(),
+            source: io::Error::from(kind),
+        };
+        assert!(
+            error(ErrorKind::StorageFull)
+                .hint()
+                .contains("free some space")
+        );
+        assert!(
+            error(ErrorKind::ReadOnlyFilesystem)
+                .hint()
+                .contains("read-only")
+        );
         assert!(error(ErrorKind::PermissionDenied).hint().contains("ls -ld"));
     }
 

@@ -64,32 +64,48 @@ impl fmt::Debug for Snapshot {
 impl Snapshot {
     /// Reads a snapshot; `None` if there is no file. A truncated or foreign file is [`Error::Malformed`].
     pub fn read(path: &Path) -> Result<Option<Self>, Error> {
-        private_file::read_text(path)?.map(|text| Self::parse(&text, path)).transpose()
+        private_file::read_text(path)?
+            .map(|text| Self::parse(&text, path))
+            .transpose()
     }
 
     /// Parses snapshot text. `origin` names it in errors.
     pub fn parse(text: &str, origin: &Path) -> Result<Self, Error> {
-        let malformed = |found: String| Error::Malformed { path: origin.to_owned(), expected: EXPECTED, found };
+        let malformed = |found: String| Error::Malformed {
+            path: origin.to_owned(),
+            expected: EXPECTED,
+            found,
+        };
         let frame = Frame::of(text).map_err(malformed)?;
         // Neither a snippet nor the reader's message may appear in an error: both can quote a value.
         let options = serde_saphyr::options! { with_snippet: false, legacy_octal_numbers: true };
-        let documents: Vec<Option<Document>> =
-            serde_saphyr::from_multiple_with_options(text, options).map_err(|error| {
-                let place = error.location().map_or_else(String::new, |at| format!(" at line {} column {}", at.line(), at.column()));
-                malformed(format!("expected v1 Secrets as YAML documents, but the text cannot be read as such{place}"))
-            })?;
+        let documents: Vec<Option<Document>> = serde_saphyr::from_multiple_with_options(
+            text, options,
+        )
+        .map_err(|error| {
+            let place = error.location().map_or_else(String::new, |at| {
+                format!(" at line {} column {}", at.line(), at.column())
+            });
+            malformed(format!(
+                "expected v1 Secrets as YAML documents, but the text cannot be read as such{place}"
+            ))
+        })?;
 
         let mut namespace = frame.as_ref().map(|frame| frame.namespace.clone());
         let mut secrets = BTreeMap::new();
         for document in documents.into_iter().flatten().flat_map(Document::flatten) {
             let at = secrets.len() + 1;
-            let (own, secret) = document.into_secret().map_err(|what| malformed(format!("Secret {at}: {what}")))?;
+            let (own, secret) = document
+                .into_secret()
+                .map_err(|what| malformed(format!("Secret {at}: {what}")))?;
             match &namespace {
                 None => namespace = Some(own),
                 Some(namespace) if *namespace == own => {}
                 Some(namespace) => {
                     let name = &secret.name;
-                    return Err(malformed(format!("Secret {name} is of namespace {own}, the others of {namespace}")));
+                    return Err(malformed(format!(
+                        "Secret {name} is of namespace {own}, the others of {namespace}"
+                    )));
                 }
             }
             let name = secret.name.clone();
@@ -101,7 +117,9 @@ impl Snapshot {
             && frame.secrets != secrets.len()
         {
             let (expected, found) = (frame.secrets, secrets.len());
-            return Err(malformed(format!("its first line names {expected} Secrets, but it holds {found}")));
+            return Err(malformed(format!(
+                "its first line names {expected} Secrets, but it holds {found}"
+            )));
         }
         let namespace = namespace.ok_or_else(|| malformed("it holds no Secret".to_owned()))?;
         Ok(Self { namespace, secrets })
@@ -110,7 +128,12 @@ impl Snapshot {
     /// The file's text: documents sorted by name, keys sorted, data base64.
     pub fn to_yaml(&self) -> Zeroizing<String> {
         let mut text = Text(Zeroizing::new(String::with_capacity(self.size_hint())));
-        text.line(&[HEAD, &self.namespace, ", Secrets: ", &self.secrets.len().to_string()]);
+        text.line(&[
+            HEAD,
+            &self.namespace,
+            ", Secrets: ",
+            &self.secrets.len().to_string(),
+        ]);
         for secret in self.secrets.values() {
             text.line(&["---"]);
             text.line(&["apiVersion: v1"]);
@@ -149,7 +172,11 @@ impl Snapshot {
         let mut size = 256 + self.namespace.len();
         for secret in self.secrets.values() {
             size += 256 + 6 * (secret.name.len() + self.namespace.len() + secret.kind.len());
-            size += secret.data.iter().map(|(key, value)| 16 + 6 * key.len() + value.len().div_ceil(3) * 4).sum::<usize>();
+            size += secret
+                .data
+                .iter()
+                .map(|(key, value)| 16 + 6 * key.len() + value.len().div_ceil(3) * 4)
+                .sum::<usize>();
         }
         size
     }
@@ -201,7 +228,9 @@ struct Frame {
 impl Frame {
     /// `None` for a file of other origin; an error for one of ours that was cut off.
     fn of(text: &str) -> Result<Option<Self>, String> {
-        let Some(rest) = text.strip_prefix(HEAD) else { return Ok(None) };
+        let Some(rest) = text.strip_prefix(HEAD) else {
+            return Ok(None);
+        };
         let first = rest.lines().next().unwrap_or_default();
         let (namespace, secrets) = first
             .split_once(", Secrets: ")
@@ -256,10 +285,15 @@ impl Document {
         let api_version = self.api_version.as_deref().unwrap_or("nothing");
         let kind = self.kind.as_deref().unwrap_or("nothing");
         if (api_version, kind) != ("v1", "Secret") {
-            return Err(format!("expected apiVersion v1 and kind Secret, found {api_version} and {kind}"));
+            return Err(format!(
+                "expected apiVersion v1 and kind Secret, found {api_version} and {kind}"
+            ));
         }
         let metadata = self.metadata.ok_or("it has no metadata")?;
-        let name = metadata.name.filter(|name| is_dns_name(name)).ok_or("metadata.name is missing or no valid name")?;
+        let name = metadata
+            .name
+            .filter(|name| is_dns_name(name))
+            .ok_or("metadata.name is missing or no valid name")?;
         let namespace = metadata
             .namespace
             .filter(|namespace| is_dns_name(namespace))
@@ -272,7 +306,9 @@ impl Document {
             if !is_data_key(&key) {
                 return Err(format!("{name} has a key that is no valid key of a Secret"));
             }
-            let bytes = STANDARD.decode(value.0.as_bytes()).map_err(|_| format!("the value of {name}.{key} is not base64"))?;
+            let bytes = STANDARD
+                .decode(value.0.as_bytes())
+                .map_err(|_| format!("the value of {name}.{key} is not base64"))?;
             data.insert(key, Zeroizing::new(bytes));
         }
         let kind = self.secret_type.unwrap_or_else(|| "Opaque".to_owned());
@@ -284,14 +320,18 @@ impl Document {
 fn is_dns_name(text: &str) -> bool {
     !text.is_empty()
         && text.len() <= 253
-        && text.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || matches!(byte, b'-' | b'.'))
+        && text.bytes().all(|byte| {
+            byte.is_ascii_lowercase() || byte.is_ascii_digit() || matches!(byte, b'-' | b'.')
+        })
 }
 
 /// Keys of a Secret's data (apimachinery's `IsConfigMapKey`).
 fn is_data_key(text: &str) -> bool {
     !text.is_empty()
         && text.len() <= 253
-        && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_'))
+        && text
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_'))
 }
 
 #[cfg(test)]

@@ -18,11 +18,12 @@ struct Entry {
 /// Indexes grow to tens of megabytes (Bitnami's), so everything but the wanted chart is skipped while reading.
 pub(super) fn address(index: &str, chart: &str, version: &str) -> Result<String, String> {
     let options = serde_saphyr::options! { budget: None, with_snippet: false };
-    let entries = serde_saphyr::with_deserializer_from_str_with_options(index, options, |deserializer| {
-        Index { chart }.deserialize(deserializer)
-    })
-    .map_err(|error| format!("its index.yaml cannot be read: {error}"))?
-    .ok_or_else(|| format!("its index.yaml has no chart {chart}"))?;
+    let entries =
+        serde_saphyr::with_deserializer_from_str_with_options(index, options, |deserializer| {
+            Index { chart }.deserialize(deserializer)
+        })
+        .map_err(|error| format!("its index.yaml cannot be read: {error}"))?
+        .ok_or_else(|| format!("its index.yaml has no chart {chart}"))?;
     entries
         .into_iter()
         .find(|entry| entry.version == version)
@@ -38,7 +39,10 @@ struct Index<'a> {
 impl<'de> DeserializeSeed<'de> for Index<'_> {
     type Value = Option<Vec<Entry>>;
 
-    fn deserialize<D: serde::Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
+    fn deserialize<D: serde::Deserializer<'de>>(
+        self,
+        deserializer: D,
+    ) -> Result<Self::Value, D::Error> {
         deserializer.deserialize_map(self)
     }
 }
@@ -71,7 +75,10 @@ struct Entries<'a> {
 impl<'de> DeserializeSeed<'de> for Entries<'_> {
     type Value = Option<Vec<Entry>>;
 
-    fn deserialize<D: serde::Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
+    fn deserialize<D: serde::Deserializer<'de>>(
+        self,
+        deserializer: D,
+    ) -> Result<Self::Value, D::Error> {
         deserializer.deserialize_map(self)
     }
 }
@@ -118,15 +125,37 @@ generated: \"2026-11-30T00:00:00Z\"
 
     #[test]
     fn finds_the_first_address_of_the_version() {
-        assert_eq!(address(INDEX, "redis", "27.0.13").unwrap(), "oci://registry-1.docker.io/bitnamicharts/redis:27.0.13");
-        assert_eq!(address(INDEX, "redis", "1.10").unwrap(), "charts/redis-1.10.tgz");
+        assert_eq!(
+            address(INDEX, "redis", "27.0.13").unwrap(),
+            "oci://registry-1.docker.io/bitnamicharts/redis:27.0.13"
+        );
+        assert_eq!(
+            address(INDEX, "redis", "1.10").unwrap(),
+            "charts/redis-1.10.tgz"
+        );
     }
 
     #[test]
     fn says_what_is_missing() {
-        assert!(address(INDEX, "redis", "9.9.9").unwrap_err().contains("no redis 9.9.9"));
-        assert!(address(INDEX, "redis", "0.1.0").unwrap_err().contains("no redis 0.1.0"));
-        assert!(address(INDEX, "minio", "1").unwrap_err().contains("no chart minio"));
-        assert!(address("<html>", "minio", "1").unwrap_err().contains("cannot be read"));
+        assert!(
+            address(INDEX, "redis", "9.9.9")
+                .unwrap_err()
+                .contains("no redis 9.9.9")
+        );
+        assert!(
+            address(INDEX, "redis", "0.1.0")
+                .unwrap_err()
+                .contains("no redis 0.1.0")
+        );
+        assert!(
+            address(INDEX, "minio", "1")
+                .unwrap_err()
+                .contains("no chart minio")
+        );
+        assert!(
+            address("<html>", "minio", "1")
+                .unwrap_err()
+                .contains("cannot be read")
+        );
     }
 }

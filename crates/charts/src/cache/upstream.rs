@@ -32,21 +32,43 @@ impl From<String> for Failure {
 }
 
 /// Streams the artifact's bytes into `download`; answers the address that served them.
-pub(super) async fn download(artifact: &Artifact, download: &mut Download) -> Result<String, Failure> {
+pub(super) async fn download(
+    artifact: &Artifact,
+    download: &mut Download,
+) -> Result<String, Failure> {
     let client = client().map_err(|error| describe(&error))?;
     let url = match &artifact.source {
         Source::File { url } => parse(url)?,
-        Source::ChartRepository { url, chart, version } if url.starts_with("oci://") => {
+        Source::ChartRepository {
+            url,
+            chart,
+            version,
+        } if url.starts_with("oci://") => {
             parse(&format!("{}/{chart}:{version}", url.trim_end_matches('/')))?
         }
-        Source::ChartRepository { url, chart, version } => {
+        Source::ChartRepository {
+            url,
+            chart,
+            version,
+        } => {
             let index = index_address(&parse(url)?)?;
-            let text = get(&client, &index, None).await?.text().await.map_err(|error| answer(&index, &describe(&error)))?;
-            let address = chart_index::address(&text, chart, version).map_err(|what| answer(&index, &what))?;
-            index.join(&address).map_err(|error| answer(&index, &format!("{address} is no address: {error}")))?
+            let text = get(&client, &index, None)
+                .await?
+                .text()
+                .await
+                .map_err(|error| answer(&index, &describe(&error)))?;
+            let address = chart_index::address(&text, chart, version)
+                .map_err(|what| answer(&index, &what))?;
+            index
+                .join(&address)
+                .map_err(|error| answer(&index, &format!("{address} is no address: {error}")))?
         }
     };
-    let response = if url.scheme() == "oci" { oci_blob(&client, &url, &artifact.sha256).await? } else { get(&client, &url, None).await? };
+    let response = if url.scheme() == "oci" {
+        oci_blob(&client, &url, &artifact.sha256).await?
+    } else {
+        get(&client, &url, None).await?
+    };
     let mut body = response.bytes_stream();
     while let Some(bytes) = body.next().await {
         let bytes = bytes.map_err(|error| answer(&url, &describe(&error)))?;
@@ -75,25 +97,41 @@ fn index_address(repository: &Url) -> Result<Url, Failure> {
     if !folder.path().ends_with('/') {
         folder.set_path(&format!("{}/", repository.path()));
     }
-    folder.join("index.yaml").map_err(|error| answer(repository, &error.to_string()))
+    folder
+        .join("index.yaml")
+        .map_err(|error| answer(repository, &error.to_string()))
 }
 
 /// A GET that is tried again when the network or the server stumbles; anything but success is an error.
 async fn get(client: &Client, url: &Url, token: Option<&HeaderValue>) -> Result<Response, Failure> {
     let response = send(client, url, token).await?;
-    if response.status().is_success() { Ok(response) } else { Err(answer(url, &format!("answered {}", response.status()))) }
+    if response.status().is_success() {
+        Ok(response)
+    } else {
+        Err(answer(url, &format!("answered {}", response.status())))
+    }
 }
 
-async fn send(client: &Client, url: &Url, token: Option<&HeaderValue>) -> Result<Response, Failure> {
+async fn send(
+    client: &Client,
+    url: &Url,
+    token: Option<&HeaderValue>,
+) -> Result<Response, Failure> {
     let once = || async {
         let mut request = client.get(url.clone());
         if let Some(token) = token {
             request = request.header(AUTHORIZATION, token);
         }
         let response = request.send().await.map_err(|error| describe(&error))?;
-        if passing(response.status()) { Err(format!("answered {}", response.status())) } else { Ok(response) }
+        if passing(response.status()) {
+            Err(format!("answered {}", response.status()))
+        } else {
+            Ok(response)
+        }
     };
-    let pauses = ExponentialBuilder::default().with_min_delay(Duration::from_millis(500)).with_max_times(2);
+    let pauses = ExponentialBuilder::default()
+        .with_min_delay(Duration::from_millis(500))
+        .with_max_times(2);
     once.retry(pauses).await.map_err(|what| answer(url, &what))
 }
 
@@ -105,22 +143,52 @@ fn passing(status: StatusCode) -> bool {
 /// A chart in an OCI registry (`oci://host/path:tag`). Its tarball is a blob named by its SHA-256, so the pin itself is the address and no manifest is read.
 async fn oci_blob(client: &Client, url: &Url, sha256: &str) -> Result<Response, Failure> {
     let host = url.host_str().unwrap_or_default();
-    let port = url.port().map(|port| format!(":{port}")).unwrap_or_default();
+    let port = url
+        .port()
+        .map(|port| format!(":{port}"))
+        .unwrap_or_default();
     let path = url.path().trim_start_matches('/');
-    let repository = path.rsplit_once(':').map_or(path, |(repository, _)| repository);
+    let repository = path
+        .rsplit_once(':')
+        .map_or(path, |(repository, _)| repository);
     // Registries on the loopback interface speak plain HTTP, as they do for helm and docker.
-    let scheme = if matches!(host, "localhost" | "127.0.0.1" | "[::1]") { "http" } else { "https" };
-    let blob = parse(&format!("{scheme}://{host}{port}/v2/{repository}/blobs/sha256:{sha256}"))?;
+    let scheme = if matches!(host, "localhost" | "127.0.0.1" | "[::1]") {
+        "http"
+    } else {
+        "https"
+    };
+    let blob = parse(&format!(
+        "{scheme}://{host}{port}/v2/{repository}/blobs/sha256:{sha256}"
+    ))?;
     let response = send(client, &blob, None).await?;
     if response.status() != StatusCode::UNAUTHORIZED {
         let status = response.status();
-        return if status.is_success() { Ok(response) } else { Err(answer(url, &format!("answered {status} for the pinned digest"))) };
+        return if status.is_success() {
+            Ok(response)
+        } else {
+            Err(answer(
+                url,
+                &format!("answered {status} for the pinned digest"),
+            ))
+        };
     }
-    let challenge = response.headers().get(WWW_AUTHENTICATE).and_then(|value| value.to_str().ok()).unwrap_or_default();
-    let realm = token_address(challenge, repository).ok_or_else(|| answer(url, "asks for a login"))?;
-    let token = get(client, &realm, None).await?.json::<TokenAnswer>().await.map_err(|error| answer(&realm, &describe(&error)))?;
-    let mut header = HeaderValue::try_from(format!("Bearer {}", token.token.or(token.access_token).unwrap_or_default()))
-        .map_err(|_| answer(&realm, "gave an unusable token"))?;
+    let challenge = response
+        .headers()
+        .get(WWW_AUTHENTICATE)
+        .and_then(|value| value.to_str().ok())
+        .unwrap_or_default();
+    let realm =
+        token_address(challenge, repository).ok_or_else(|| answer(url, "asks for a login"))?;
+    let token = get(client, &realm, None)
+        .await?
+        .json::<TokenAnswer>()
+        .await
+        .map_err(|error| answer(&realm, &describe(&error)))?;
+    let mut header = HeaderValue::try_from(format!(
+        "Bearer {}",
+        token.token.or(token.access_token).unwrap_or_default()
+    ))
+    .map_err(|_| answer(&realm, "gave an unusable token"))?;
     header.set_sensitive(true);
     get(client, &blob, Some(&header)).await
 }
@@ -129,11 +197,18 @@ async fn oci_blob(client: &Client, url: &Url, sha256: &str) -> Result<Response, 
 fn token_address(challenge: &str, repository: &str) -> Option<Url> {
     let parameters = challenge.strip_prefix("Bearer ")?;
     let parameter = |name: &str| {
-        parameters.split(',').find_map(|part| part.trim().strip_prefix(name)?.strip_prefix("=\"")?.strip_suffix('"'))
+        parameters.split(',').find_map(|part| {
+            part.trim()
+                .strip_prefix(name)?
+                .strip_prefix("=\"")?
+                .strip_suffix('"')
+        })
     };
     let mut url = Url::parse(parameter("realm")?).ok()?;
     let scope = format!("repository:{repository}:pull");
-    url.query_pairs_mut().append_pair("scope", &scope).extend_pairs(parameter("service").map(|service| ("service", service)));
+    url.query_pairs_mut()
+        .append_pair("scope", &scope)
+        .extend_pairs(parameter("service").map(|service| ("service", service)));
     Some(url)
 }
 
@@ -159,7 +234,11 @@ fn shown(url: &Url) -> String {
 
 /// The whole chain of causes: reqwest's own text stops at "error sending request".
 fn describe(error: &reqwest::Error) -> String {
-    let mut text = if error.is_timeout() { "timed out".to_owned() } else { "failed".to_owned() };
+    let mut text = if error.is_timeout() {
+        "timed out".to_owned()
+    } else {
+        "failed".to_owned()
+    };
     let mut cause = error.source();
     while let Some(error) = cause {
         text = format!("{text}: {error}");
@@ -176,21 +255,35 @@ mod tests {
     fn a_token_address_is_made_from_the_challenge() {
         let challenge = r#"Bearer realm="https://auth.docker.io/token",service="registry.docker.io",scope="repository:x:pull""#;
         let url = token_address(challenge, "bitnamicharts/redis").unwrap();
-        assert_eq!(url.as_str(), "https://auth.docker.io/token?scope=repository%3Abitnamicharts%2Fredis%3Apull&service=registry.docker.io");
+        assert_eq!(
+            url.as_str(),
+            "https://auth.docker.io/token?scope=repository%3Abitnamicharts%2Fredis%3Apull&service=registry.docker.io"
+        );
         assert!(token_address("Basic realm=\"x\"", "a").is_none());
         assert!(token_address("", "a").is_none());
     }
 
     #[test]
     fn credentials_in_addresses_are_not_shown() {
-        assert_eq!(shown(&Url::parse("https://user:hush@example.com/a?token=hush").unwrap()), "https://example.com/a");
+        assert_eq!(
+            shown(&Url::parse("https://user:hush@example.com/a?token=hush").unwrap()),
+            "https://example.com/a"
+        );
     }
 
     #[test]
     fn an_index_stands_below_the_repository() {
-        for repository in ["https://charts.bitnami.com/bitnami", "https://charts.bitnami.com/bitnami/"] {
-            let url = index_address(&Url::parse(repository).unwrap()).ok().unwrap();
-            assert_eq!(url.as_str(), "https://charts.bitnami.com/bitnami/index.yaml");
+        for repository in [
+            "https://charts.bitnami.com/bitnami",
+            "https://charts.bitnami.com/bitnami/",
+        ] {
+            let url = index_address(&Url::parse(repository).unwrap())
+                .ok()
+                .unwrap();
+            assert_eq!(
+                url.as_str(),
+                "https://charts.bitnami.com/bitnami/index.yaml"
+            );
         }
     }
 }

@@ -7,7 +7,12 @@ fn look(text: &str, provided: &[ObjectRef]) -> Vec<String> {
     let provided = provided.iter().cloned().collect();
     find(&objects, "gitlab", &provided)
         .into_iter()
-        .map(|found| format!("{} {}/{} by {} at {}", found.target.kind, found.target.namespace, found.target.name, found.by, found.at))
+        .map(|found| {
+            format!(
+                "{} {}/{} by {} at {}",
+                found.target.kind, found.target.namespace, found.target.name, found.by, found.at
+            )
+        })
         .collect()
 }
 
@@ -47,7 +52,9 @@ fn every_reference_of_a_pod_is_found_with_its_place() {
         [
             format!("ConfigMap apps/env {base}/containers/0/env/1/valueFrom/configMapKeyRef/name"),
             format!("ConfigMap apps/settings {base}/volumes/1/configMap/name"),
-            format!("PersistentVolumeClaim apps/data {base}/volumes/4/persistentVolumeClaim/claimName"),
+            format!(
+                "PersistentVolumeClaim apps/data {base}/volumes/4/persistentVolumeClaim/claimName"
+            ),
             format!("Secret apps/all {base}/containers/0/envFrom/0/secretRef/name"),
             format!("Secret apps/init {base}/initContainers/0/env/0/valueFrom/secretKeyRef/name"),
             format!("Secret apps/more {base}/volumes/3/projected/sources/3/secret/name"),
@@ -72,8 +79,18 @@ metadata: {{name: settings}}
 "
     );
     let found = look(&text, &[ObjectRef::new("Secret", "apps", "all")]);
-    assert!(!found.iter().any(|line| line.starts_with("Secret apps/rails") || line.starts_with("Secret apps/all")), "{found:#?}");
-    assert!(found.iter().any(|line| line.starts_with("ConfigMap apps/settings")), "the one in gitlab is another: {found:#?}");
+    assert!(
+        !found.iter().any(
+            |line| line.starts_with("Secret apps/rails") || line.starts_with("Secret apps/all")
+        ),
+        "{found:#?}"
+    );
+    assert!(
+        found
+            .iter()
+            .any(|line| line.starts_with("ConfigMap apps/settings")),
+        "the one in gitlab is another: {found:#?}"
+    );
 }
 
 #[test]
@@ -152,7 +169,13 @@ spec:
 #[test]
 fn route_to_a_gateway_that_does_not_exist_is_found() {
     assert_eq!(
-        look(GATEWAY, &[ObjectRef::new("Service", "gitlab", "shell"), ObjectRef::new("Secret", "tls", "wildcard")]),
+        look(
+            GATEWAY,
+            &[
+                ObjectRef::new("Service", "gitlab", "shell"),
+                ObjectRef::new("Secret", "tls", "wildcard")
+            ]
+        ),
         [
             "Gateway gitlab/other by HTTPRoute gitlab/web at /spec/parentRefs/1/name",
             "GatewayClass /gitlab-gw by Gateway gitlab/gitlab-gw at /spec/gatewayClassName",

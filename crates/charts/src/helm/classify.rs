@@ -34,28 +34,58 @@ pub(super) fn failure(action: &str, release: &str, log: &str) -> HelmError {
     let lower = stderr.to_lowercase();
     let says = |signs: &[&str]| signs.iter().any(|sign| lower.contains(sign));
     if says(&["another operation (install/upgrade/rollback) is in progress"]) {
-        HelmError::Pending { release, state: "pending: another helm operation is in progress or was cut off".to_owned() }
+        HelmError::Pending {
+            release,
+            state: "pending: another helm operation is in progress or was cut off".to_owned(),
+        }
     } else if says(TRANSIENT) {
-        HelmError::Transient { action, release, stderr }
+        HelmError::Transient {
+            action,
+            release,
+            stderr,
+        }
     } else if says(TIMED_OUT) {
-        HelmError::TimedOut { action, release, stderr }
+        HelmError::TimedOut {
+            action,
+            release,
+            stderr,
+        }
     } else {
-        HelmError::Failed { action, release, stderr }
+        HelmError::Failed {
+            action,
+            release,
+            stderr,
+        }
     }
 }
 
 /// The last lines, without warnings while there is something else, and no more than fits a screen.
 pub(super) fn tail(log: &str) -> String {
-    let lines: Vec<&str> = log.lines().map(str::trim_end).filter(|line| !line.is_empty()).collect();
-    let telling: Vec<&str> = lines.iter().copied().filter(|line| !is_warning(line)).collect();
+    let lines: Vec<&str> = log
+        .lines()
+        .map(str::trim_end)
+        .filter(|line| !line.is_empty())
+        .collect();
+    let telling: Vec<&str> = lines
+        .iter()
+        .copied()
+        .filter(|line| !is_warning(line))
+        .collect();
     let lines = if telling.is_empty() { lines } else { telling };
     let text = lines[lines.len().saturating_sub(LINES)..].join("\n");
     let excess = text.chars().count().saturating_sub(CHARACTERS);
-    if excess == 0 { text } else { format!("…{}", text.chars().skip(excess).collect::<String>()) }
+    if excess == 0 {
+        text
+    } else {
+        format!("…{}", text.chars().skip(excess).collect::<String>())
+    }
 }
 
 fn is_warning(line: &str) -> bool {
-    line.starts_with("WARNING") || line.contains("level=WARN") || line.starts_with("W1") || line.starts_with("I1")
+    line.starts_with("WARNING")
+        || line.contains("level=WARN")
+        || line.starts_with("W1")
+        || line.starts_with("I1")
 }
 
 #[cfg(test)]
@@ -74,7 +104,12 @@ mod tests {
 
     #[test]
     fn helm_killed_half_way_is_pending() {
-        assert_eq!(kind("Error: UPGRADE FAILED: another operation (install/upgrade/rollback) is in progress"), "pending");
+        assert_eq!(
+            kind(
+                "Error: UPGRADE FAILED: another operation (install/upgrade/rollback) is in progress"
+            ),
+            "pending"
+        );
     }
 
     #[test]
@@ -98,14 +133,31 @@ mod tests {
 
     #[test]
     fn hooks_that_do_not_end_time_out() {
-        assert_eq!(kind("Error: UPGRADE FAILED: pre-upgrade hooks failed: 1 error occurred:\n\t* timed out waiting for the condition"), "timed out");
-        assert_eq!(kind("Error: resource Job/gitlab/x not ready. status: InProgress\ncontext deadline exceeded"), "timed out");
+        assert_eq!(
+            kind(
+                "Error: UPGRADE FAILED: pre-upgrade hooks failed: 1 error occurred:\n\t* timed out waiting for the condition"
+            ),
+            "timed out"
+        );
+        assert_eq!(
+            kind(
+                "Error: resource Job/gitlab/x not ready. status: InProgress\ncontext deadline exceeded"
+            ),
+            "timed out"
+        );
     }
 
     #[test]
     fn anything_else_failed_with_its_last_lines() {
-        let error = failure("install or upgrade", "redis", "WARNING: noise\nError: template: x\n");
-        assert_eq!(error.to_string(), "failed to install or upgrade release redis: Error: template: x");
+        let error = failure(
+            "install or upgrade",
+            "redis",
+            "WARNING: noise\nError: template: x\n",
+        );
+        assert_eq!(
+            error.to_string(),
+            "failed to install or upgrade release redis: Error: template: x"
+        );
         assert_eq!(kind("Error: port 429 is taken"), "failed");
     }
 
@@ -113,7 +165,11 @@ mod tests {
     fn a_long_log_is_cut_at_its_front() {
         let log = format!("{}\nError: the end", "x".repeat(10_000));
         let tail = tail(&log);
-        assert!(tail.ends_with("Error: the end") && tail.starts_with('…') && tail.chars().count() <= CHARACTERS + 1);
+        assert!(
+            tail.ends_with("Error: the end")
+                && tail.starts_with('…')
+                && tail.chars().count() <= CHARACTERS + 1
+        );
         assert_eq!(super::tail("WARNING: only this\n"), "WARNING: only this");
         assert_eq!(super::tail(""), "");
     }

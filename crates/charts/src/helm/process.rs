@@ -32,18 +32,33 @@ pub(super) struct Ended {
 
 /// Whether `path` is a file that may be run.
 pub(super) fn is_executable(path: &Path) -> bool {
-    fs::metadata(path).is_ok_and(|metadata| metadata.is_file() && metadata.permissions().mode() & 0o111 != 0)
+    fs::metadata(path)
+        .is_ok_and(|metadata| metadata.is_file() && metadata.permissions().mode() & 0o111 != 0)
 }
 
 /// `v4.3.1+g1234` as `4.3.1`; `None` for anything that is no version.
 pub(super) fn plain_version(said: &str) -> Option<String> {
-    let core = said.strip_prefix('v').unwrap_or(said).split(['+', '-']).next().unwrap_or_default();
-    let mut numbers: Vec<u32> = core.split('.').map(|number| number.parse().ok()).collect::<Option<_>>()?;
+    let core = said
+        .strip_prefix('v')
+        .unwrap_or(said)
+        .split(['+', '-'])
+        .next()
+        .unwrap_or_default();
+    let mut numbers: Vec<u32> = core
+        .split('.')
+        .map(|number| number.parse().ok())
+        .collect::<Option<_>>()?;
     if numbers.len() > 3 {
         return None;
     }
     numbers.resize(3, 0);
-    Some(numbers.iter().map(u32::to_string).collect::<Vec<_>>().join("."))
+    Some(
+        numbers
+            .iter()
+            .map(u32::to_string)
+            .collect::<Vec<_>>()
+            .join("."),
+    )
 }
 
 /// A command whose helm homes are empty folders of ours and whose environment has no `HELM_*` of the user's.
@@ -54,7 +69,11 @@ pub(super) fn command(binary: &Path, state_folder: &Path) -> io::Result<Command>
             command.env_remove(name);
         }
     }
-    for (name, folder) in [("HELM_CONFIG_HOME", "config"), ("HELM_CACHE_HOME", "cache"), ("HELM_DATA_HOME", "data")] {
+    for (name, folder) in [
+        ("HELM_CONFIG_HOME", "config"),
+        ("HELM_CACHE_HOME", "cache"),
+        ("HELM_DATA_HOME", "data"),
+    ] {
         let home = state_folder.join("helm-home").join(folder);
         private_folder(&home)?;
         command.env(name, home);
@@ -79,15 +98,26 @@ pub(super) fn write_private(path: &Path, text: &str) -> io::Result<()> {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
         _ => {}
     }
-    let mut file = File::options().write(true).create_new(true).mode(0o600).open(path)?;
+    let mut file = File::options()
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(path)?;
     file.write_all(text.as_bytes())
 }
 
 /// A values file for one reading call, 0600, removed when dropped.
-pub(super) fn values_file(state_folder: &Path, release: &str, text: &str) -> io::Result<NamedTempFile> {
+pub(super) fn values_file(
+    state_folder: &Path,
+    release: &str,
+    text: &str,
+) -> io::Result<NamedTempFile> {
     private_folder(state_folder)?;
     let prefix = format!("helm-{release}.template.");
-    let mut file = tempfile::Builder::new().prefix(&prefix).suffix(".yaml").tempfile_in(state_folder)?;
+    let mut file = tempfile::Builder::new()
+        .prefix(&prefix)
+        .suffix(".yaml")
+        .tempfile_in(state_folder)?;
     file.write_all(text.as_bytes())?;
     Ok(file)
 }
@@ -114,11 +144,20 @@ struct Files {
 impl Files {
     fn of(state_folder: &Path, release: &str) -> Self {
         let file = |kind: &str| state_folder.join(format!("helm-{release}.{kind}"));
-        Self { log: file("log"), pid: file("pid"), values: file("values.yaml") }
+        Self {
+            log: file("log"),
+            pid: file("pid"),
+            values: file("values.yaml"),
+        }
     }
 
     fn open_log(&self) -> io::Result<File> {
-        File::options().read(true).append(true).create(true).mode(0o600).open(&self.log)
+        File::options()
+            .read(true)
+            .append(true)
+            .create(true)
+            .mode(0o600)
+            .open(&self.log)
     }
 
     /// Removes the files that mean something only while helm runs. What cannot be removed is written anew by the next run.
@@ -129,7 +168,10 @@ impl Files {
     }
 
     fn noted_pid(&self) -> u32 {
-        fs::read_to_string(&self.pid).ok().and_then(|text| text.trim().parse().ok()).unwrap_or(0)
+        fs::read_to_string(&self.pid)
+            .ok()
+            .and_then(|text| text.trim().parse().ok())
+            .unwrap_or(0)
     }
 }
 
@@ -158,7 +200,10 @@ impl Slot {
     /// file, so no closed pipe ends it.
     pub(super) async fn run(self, mut command: Command) -> io::Result<Ended> {
         let Self { log, files } = self;
-        command.process_group(0).stdout(log.try_clone()?).stderr(log);
+        command
+            .process_group(0)
+            .stdout(log.try_clone()?)
+            .stderr(log);
         let mut child = match command.spawn() {
             Ok(child) => child,
             Err(error) => {
@@ -175,14 +220,21 @@ impl Slot {
         let to_its_end = tokio::spawn(async move {
             let status = child.wait().await;
             files.clear();
-            Ok(Ended { success: status?.success(), log: String::from_utf8_lossy(&fs::read(&files.log)?).into_owned() })
+            Ok(Ended {
+                success: status?.success(),
+                log: String::from_utf8_lossy(&fs::read(&files.log)?).into_owned(),
+            })
         });
         to_its_end.await.map_err(io::Error::other)?
     }
 }
 
 /// Waits until no helm of ours changes the release, then removes what a killed run left.
-pub(super) async fn wait_for_lock(state_folder: &Path, release: &str, waiting: &(dyn Fn(u32) + Send + Sync)) -> io::Result<()> {
+pub(super) async fn wait_for_lock(
+    state_folder: &Path,
+    release: &str,
+    waiting: &(dyn Fn(u32) + Send + Sync),
+) -> io::Result<()> {
     let files = Files::of(state_folder, release);
     if !files.log.exists() {
         return Ok(());

@@ -5,25 +5,116 @@ use super::*;
 
 /// Plain scalars that a YAML 1.1 reader takes for something else than a string.
 const TREACHEROUS: &[&str] = &[
-    "yes", "Yes", "YES", "no", "on", "On", "OFF", "off", "y", "Y", "n", "N", "true", "True", "FALSE", "null", "Null", "NULL", "~", "",
-    " ", "1_000", "0755", "0o755", "0x1F", "0b11", "1e3", "1E3", "-1", "+1", ".5", "5.", "-.5", "1.0", "1_0.5", ".inf", "-.Inf", "+.inf",
-    ".nan", ".NaN", "2026-11-30", "2026-11-30T10:00:00Z", "2026-11-30 10:00:00", "190:20:30", "1:30", "12e03", "<<", "=", "!x", "&a",
-    "*a", "- a", "a: b", "a #b", "#a", "@a", "`a", "%a", "|", ">", "[a", "{a", "? a", ": a", "'a'", "\"a\"", "---", "...", "a\nb", "a\n",
-    "\n", "a\tb", " a", "a ", "a:", "-", "?", ":", "00", "08", "0", "1__0", "\u{85}", "\u{2028}", "\u{feff}a", "\u{0}", "é", "a\\b",
+    "yes",
+    "Yes",
+    "YES",
+    "no",
+    "on",
+    "On",
+    "OFF",
+    "off",
+    "y",
+    "Y",
+    "n",
+    "N",
+    "true",
+    "True",
+    "FALSE",
+    "null",
+    "Null",
+    "NULL",
+    "~",
+    "",
+    " ",
+    "1_000",
+    "0755",
+    "0o755",
+    "0x1F",
+    "0b11",
+    "1e3",
+    "1E3",
+    "-1",
+    "+1",
+    ".5",
+    "5.",
+    "-.5",
+    "1.0",
+    "1_0.5",
+    ".inf",
+    "-.Inf",
+    "+.inf",
+    ".nan",
+    ".NaN",
+    "2026-11-30",
+    "2026-11-30T10:00:00Z",
+    "2026-11-30 10:00:00",
+    "190:20:30",
+    "1:30",
+    "12e03",
+    "<<",
+    "=",
+    "!x",
+    "&a",
+    "*a",
+    "- a",
+    "a: b",
+    "a #b",
+    "#a",
+    "@a",
+    "`a",
+    "%a",
+    "|",
+    ">",
+    "[a",
+    "{a",
+    "? a",
+    ": a",
+    "'a'",
+    "\"a\"",
+    "---",
+    "...",
+    "a\nb",
+    "a\n",
+    "\n",
+    "a\tb",
+    " a",
+    "a ",
+    "a:",
+    "-",
+    "?",
+    ":",
+    "00",
+    "08",
+    "0",
+    "1__0",
+    "\u{85}",
+    "\u{2028}",
+    "\u{feff}a",
+    "\u{0}",
+    "é",
+    "a\\b",
 ];
 
 /// What go-yaml v2 (under sigs.k8s.io/yaml) may resolve to something else than a string when it stands plain: `resolve.go`, read, with
 /// room to spare. A key that is written plain must not match.
 fn would_be_misread(plain: &str) -> bool {
     let lower = plain.to_lowercase();
-    let words = ["y", "n", "yes", "no", "on", "off", "true", "false", "null", "~", "", "<<", ".inf", "-.inf", "+.inf", ".nan", "="];
-    words.contains(&lower.as_str()) || plain.starts_with(|c: char| c.is_ascii_digit() || "+-.&*!|>'\"%@`#{[,?:".contains(c))
+    let words = [
+        "y", "n", "yes", "no", "on", "off", "true", "false", "null", "~", "", "<<", ".inf",
+        "-.inf", "+.inf", ".nan", "=",
+    ];
+    words.contains(&lower.as_str())
+        || plain.starts_with(|c: char| c.is_ascii_digit() || "+-.&*!|>'\"%@`#{[,?:".contains(c))
 }
 
 #[test]
 fn treacherous_strings_come_back_and_are_quoted() {
     for text in TREACHEROUS {
-        for value in [json!({ "key": text }), json!({ *text: "value" }), json!([text])] {
+        for value in [
+            json!({ "key": text }),
+            json!({ *text: "value" }),
+            json!([text]),
+        ] {
             let yaml = to_text(&value);
             assert_eq!(document(&yaml, Path::new("x")).unwrap(), value, "{yaml}");
         }
@@ -33,13 +124,20 @@ fn treacherous_strings_come_back_and_are_quoted() {
         assert!(quoted, "{text:?} is written as {written}");
         let yaml = to_text(&json!({ *text: 1 }));
         let quoted = yaml.starts_with(['"', '\'', '?']);
-        assert!(quoted || !would_be_misread(yaml.trim().strip_suffix(": 1").unwrap()), "key {text:?} is written as {yaml}");
+        assert!(
+            quoted || !would_be_misread(yaml.trim().strip_suffix(": 1").unwrap()),
+            "key {text:?} is written as {yaml}"
+        );
     }
 }
 
 #[test]
 fn reads_what_helm_reads() {
-    let value = document("a: yes\nb: off\nc: 0755\nd: 1_000\ne: 2026-11-30\nf: ~\ng: 1e3\nh: 0x1F\ni: '0755'\n", Path::new("x")).unwrap();
+    let value = document(
+        "a: yes\nb: off\nc: 0755\nd: 1_000\ne: 2026-11-30\nf: ~\ng: 1e3\nh: 0x1F\ni: '0755'\n",
+        Path::new("x"),
+    )
+    .unwrap();
     assert_eq!(
         value,
         json!({"a": true, "b": false, "c": 493, "d": 1000, "e": "2026-11-30", "f": null, "g": 1000.0, "h": 31, "i": "0755"})
@@ -55,22 +153,38 @@ fn anchors_and_merge_keys_are_expanded() {
 #[test]
 fn empty_documents_are_left_out() {
     let text = "# a comment\n---\n---\na: 1\n---\n# nothing\n---\nb: 2\n...\n";
-    assert_eq!(documents(text, Path::new("x")).unwrap(), [json!({"a": 1}), json!({"b": 2})]);
+    assert_eq!(
+        documents(text, Path::new("x")).unwrap(),
+        [json!({"a": 1}), json!({"b": 2})]
+    );
     assert_eq!(document("# nothing\n", Path::new("x")).unwrap(), json!({}));
-    assert!(document("a: 1\n---\nb: 1\n", Path::new("x")).unwrap_err().found.contains("found 2"));
+    assert!(
+        document("a: 1\n---\nb: 1\n", Path::new("x"))
+            .unwrap_err()
+            .found
+            .contains("found 2")
+    );
 }
 
 #[test]
 fn errors_name_file_line_and_column() {
-    let error = document("a: 1\nb: [1, 2\nc: 3\n", Path::new("values.yaml")).unwrap_err().to_string();
-    assert!(error.starts_with("values.yaml is not valid YAML") && error.contains("line"), "{error}");
+    let error = document("a: 1\nb: [1, 2\nc: 3\n", Path::new("values.yaml"))
+        .unwrap_err()
+        .to_string();
+    assert!(
+        error.starts_with("values.yaml is not valid YAML") && error.contains("line"),
+        "{error}"
+    );
 }
 
 #[test]
 fn a_key_that_stands_twice_is_refused_except_in_rendered_text() {
     let error = document("a: 1\na: 2\n", Path::new("values.yaml")).unwrap_err();
     assert!(error.found.contains("duplicate"), "{error}");
-    assert_eq!(rendered_documents("a: 1\na: 2\n", Path::new("x")).unwrap(), [json!({"a": 2})]);
+    assert_eq!(
+        rendered_documents("a: 1\na: 2\n", Path::new("x")).unwrap(),
+        [json!({"a": 2})]
+    );
 }
 
 fn any_value() -> impl Strategy<Value = Value> {

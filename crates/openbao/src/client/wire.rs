@@ -37,23 +37,40 @@ impl Serialize for Pairs<'_> {
     }
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's serialize_with hands a reference to the field")]
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde's serialize_with hands a reference to the field"
+)]
 fn exposed<S: Serializer>(secret: &&SecretString, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_str(secret.expose_secret())
 }
 
 /// A JSON body that is written here rather than by reqwest, so that a failure has our words.
-pub(super) fn with_body(request: RequestBuilder, body: &impl Serialize, operation: &str) -> Result<RequestBuilder, Error> {
-    let bytes = serde_json::to_vec(body).map_err(|_| malformed(operation, "the request could not be written as JSON"))?;
-    Ok(request.header(CONTENT_TYPE, HeaderValue::from_static("application/json")).body(bytes))
+pub(super) fn with_body(
+    request: RequestBuilder,
+    body: &impl Serialize,
+    operation: &str,
+) -> Result<RequestBuilder, Error> {
+    let bytes = serde_json::to_vec(body)
+        .map_err(|_| malformed(operation, "the request could not be written as JSON"))?;
+    Ok(request
+        .header(CONTENT_TYPE, HeaderValue::from_static("application/json"))
+        .body(bytes))
 }
 
 /// Parses an answer.
 pub(super) fn parse<T: DeserializeOwned>(body: &[u8], operation: &str) -> Result<T, Error> {
     // serde's message may quote the body; its place in it does not.
     serde_json::from_slice(body).map_err(|error| {
-        let kind = if error.is_data() { "a field is missing or of another kind than documented" } else { "it is not JSON" };
-        malformed(operation, &format!("{kind}, at line {} column {}", error.line(), error.column()))
+        let kind = if error.is_data() {
+            "a field is missing or of another kind than documented"
+        } else {
+            "it is not JSON"
+        };
+        malformed(
+            operation,
+            &format!("{kind}, at line {} column {}", error.line(), error.column()),
+        )
     })
 }
 
@@ -64,7 +81,9 @@ pub(super) fn messages(body: &[u8]) -> Vec<String> {
         #[serde(default)]
         errors: Vec<String>,
     }
-    serde_json::from_slice::<Refusal>(body).map(|refusal| refusal.errors).unwrap_or_default()
+    serde_json::from_slice::<Refusal>(body)
+        .map(|refusal| refusal.errors)
+        .unwrap_or_default()
 }
 
 /// `sys/mounts`: under `data` since there are request ids, and on the top level for old clients.
@@ -80,12 +99,24 @@ pub(super) fn mounts(body: &[u8], operation: &str) -> Result<BTreeMap<String, Mo
         options: Option<BTreeMap<String, String>>,
     }
     let answer: Answer = parse(body, operation)?;
-    let mount = |entry: Entry| Mount { kind: entry.kind, version: entry.options.and_then(|mut options| options.remove("version")) };
-    Ok(answer.data.into_iter().map(|(path, entry)| (path, mount(entry))).collect())
+    let mount = |entry: Entry| Mount {
+        kind: entry.kind,
+        version: entry
+            .options
+            .and_then(|mut options| options.remove("version")),
+    };
+    Ok(answer
+        .data
+        .into_iter()
+        .map(|(path, entry)| (path, mount(entry)))
+        .collect())
 }
 
 /// `data.data` of a KV version 2 read. A value that is no string (someone wrote a number by hand) comes as its JSON text.
-pub(super) fn kv_data(body: &[u8], operation: &str) -> Result<BTreeMap<String, SecretString>, Error> {
+pub(super) fn kv_data(
+    body: &[u8],
+    operation: &str,
+) -> Result<BTreeMap<String, SecretString>, Error> {
     #[derive(Deserialize)]
     struct Answer {
         data: Version,
@@ -95,7 +126,12 @@ pub(super) fn kv_data(body: &[u8], operation: &str) -> Result<BTreeMap<String, S
         data: BTreeMap<String, Hidden>,
     }
     let answer: Answer = parse(body, operation)?;
-    Ok(answer.data.data.into_iter().map(|(key, value)| (key, value.0)).collect())
+    Ok(answer
+        .data
+        .data
+        .into_iter()
+        .map(|(key, value)| (key, value.0))
+        .collect())
 }
 
 /// A value on its way into a [`SecretString`].
@@ -112,7 +148,10 @@ impl<'de> Deserialize<'de> for Hidden {
 }
 
 fn malformed(operation: &str, found: &str) -> Error {
-    Error::Malformed { operation: operation.to_owned(), found: found.to_owned() }
+    Error::Malformed {
+        operation: operation.to_owned(),
+        found: found.to_owned(),
+    }
 }
 
 #[cfg(test)]
@@ -131,7 +170,11 @@ mod tests {
 
     #[test]
     fn what_cannot_be_read_is_not_quoted() {
-        for body in [r#"{"data": {"data": "hush"}}"#, "hush", r#"{"data": {"data": {"a": "hush"}"#] {
+        for body in [
+            r#"{"data": {"data": "hush"}}"#,
+            "hush",
+            r#"{"data": {"data": {"a": "hush"}"#,
+        ] {
             let error = kv_data(body.as_bytes(), "secret/data/x").unwrap_err();
             assert!(!format!("{error} {error:?}").contains("hush"), "{error:?}");
         }

@@ -8,21 +8,33 @@ fn secret(name: &str, data: &[(&str, &[u8])]) -> SnapshotSecret {
     SnapshotSecret {
         name: name.to_owned(),
         kind: "Opaque".to_owned(),
-        data: data.iter().map(|(key, value)| ((*key).to_owned(), Zeroizing::new(value.to_vec()))).collect(),
+        data: data
+            .iter()
+            .map(|(key, value)| ((*key).to_owned(), Zeroizing::new(value.to_vec())))
+            .collect(),
     }
 }
 
 fn snapshot(secrets: impl IntoIterator<Item = SnapshotSecret>) -> Snapshot {
     Snapshot {
         namespace: "gitlab".to_owned(),
-        secrets: secrets.into_iter().map(|secret| (secret.name.clone(), secret)).collect(),
+        secrets: secrets
+            .into_iter()
+            .map(|secret| (secret.name.clone(), secret))
+            .collect(),
     }
 }
 
 fn sample() -> Snapshot {
     snapshot([
-        secret("gitlab-rails-secret", &[("secrets.yml", b"production:\n  secret_key_base: hush\n")]),
-        secret("gitlab-gitaly-secret", &[("token", b"hush"), ("yes", b"\x00\xff"), ("0755", b"")]),
+        secret(
+            "gitlab-rails-secret",
+            &[("secrets.yml", b"production:\n  secret_key_base: hush\n")],
+        ),
+        secret(
+            "gitlab-gitaly-secret",
+            &[("token", b"hush"), ("yes", b"\x00\xff"), ("0755", b"")],
+        ),
         secret("gitlab-empty", &[]),
     ])
 }
@@ -30,7 +42,10 @@ fn sample() -> Snapshot {
 fn malformed(text: &str) -> String {
     let error = Snapshot::parse(text, Path::new("snapshot.yaml")).unwrap_err();
     let debug = format!("{error:?} {error}");
-    assert!(!debug.contains("hush") && !debug.contains("aHVzaA"), "leaks a value: {debug}");
+    assert!(
+        !debug.contains("hush") && !debug.contains("aHVzaA"),
+        "leaks a value: {debug}"
+    );
     error.to_string()
 }
 
@@ -64,10 +79,22 @@ fn truncated_snapshot_is_refused_wherever_it_is_cut() {
 #[test]
 fn edited_snapshots_are_refused_with_what_is_wrong() {
     let text = sample().to_yaml();
-    assert!(malformed(&text.replace("Secrets: 3", "Secrets: 4")).contains("names 4 Secrets, but it holds 3"));
-    assert!(malformed(&text.replace("\"aHVzaA==\"", "\"aHVzaA=\"")).contains("gitlab-gitaly-secret.token is not base64"));
-    assert!(malformed(&text.replacen("kind: Secret", "kind: ConfigMap", 1)).contains("found v1 and ConfigMap"));
-    assert!(malformed(&text.replacen("namespace: \"gitlab\"", "namespace: \"other\"", 1)).contains("namespace other"));
+    assert!(
+        malformed(&text.replace("Secrets: 3", "Secrets: 4"))
+            .contains("names 4 Secrets, but it holds 3")
+    );
+    assert!(
+        malformed(&text.replace("\"aHVzaA==\"", "\"aHVzaA=\""))
+            .contains("gitlab-gitaly-secret.token is not base64")
+    );
+    assert!(
+        malformed(&text.replacen("kind: Secret", "kind: ConfigMap", 1))
+            .contains("found v1 and ConfigMap")
+    );
+    assert!(
+        malformed(&text.replacen("namespace: \"gitlab\"", "namespace: \"other\"", 1))
+            .contains("namespace other")
+    );
     assert!(malformed(&text.replace("gitlab-empty", "gitlab-rails-secret")).contains("twice"));
     assert!(malformed(&text.replace("\ndata:", "\nstringData:")).contains("stringData"));
 }
@@ -80,7 +107,10 @@ fn foreign_files_are_refused_without_quoting_them() {
     assert!(malformed("- hush\n- hush\n").contains("cannot be read"));
     assert!(malformed("data: hush\n").contains("cannot be read"));
     assert!(malformed("token: hush\n").contains("apiVersion"));
-    assert!(malformed("apiVersion: v1\nkind: Secret\nmetadata: {name: x}\ndata: {a: aHVzaA==}\n").contains("namespace of x"));
+    assert!(
+        malformed("apiVersion: v1\nkind: Secret\nmetadata: {name: x}\ndata: {a: aHVzaA==}\n")
+            .contains("namespace of x")
+    );
 }
 
 #[test]
@@ -131,7 +161,10 @@ fn five_former_versions_are_kept() {
     for number in 1..=5_u8 {
         let file = backup(&path, number.into());
         assert!(Snapshot::read(&file).unwrap().unwrap() == version(7 - number));
-        assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
+        assert_eq!(
+            fs::metadata(&file).unwrap().permissions().mode() & 0o777,
+            0o600
+        );
     }
     assert_eq!(fs::read_dir(path.parent().unwrap()).unwrap().count(), 6);
     assert!(Snapshot::read(&home.path().join("none")).unwrap().is_none());
