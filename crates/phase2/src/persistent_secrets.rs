@@ -1,1 +1,231 @@
-//! Installer: persistent_secrets.
+//! Step 12, before and after GitLab: the Secrets that the chart's own job generates outlive the cluster in infra/secrets/gitlab-runtime-secrets.yaml.
+//!
+//! Without the restore the job would mint fresh ones that do not fit the data on the volumes. Ours (PostgreSQL, Redis, object storage, TLS) have files of their own.
+
+mod plan;
+
+use std::collections::BTreeMap;
+
+use async_trait::async_trait;
+use blueprint_cluster::secret::{SecretManifest, SecretRead};
+use blueprint_pipeline::Outcome;
+use blueprint_safekeeping::Written;
+use blueprint_safekeeping::snapshot::{Snapshot, SnapshotSecret};
+use futures::future::try_join_all;
+
+use crate::context::Context;
+use crate::error::Error;
+use crate::installer::{Installer, State, Work};
+use crate::names;
+use crate::smoke::CheckResult;
+
+use plan::{Action, RAILS};
+
+const RELEASE: &str = "gitlab";
+
+/// What the job generates for a release called `gitlab` (chart 10.1.1, templates/shared-secrets/_generate_secrets.sh.tpl, with the names of templates/_*.tpl). Those of
+/// components that are off are not there, and that is fine. Others that the job labels are found by their label.
+pub const GENERATED: [&str; 20] = [
+    "gitlab-gitlab-initial-root-password",
+    "gitlab-gitlab-kas-secret",
+    "gitlab-gitlab-pages-auth-secret",
+    "gitlab-gitlab-pages-secret",
+    "gitlab-gitlab-runner-secret",
+    "gitlab-gitlab-shell-host-keys",
+    "gitlab-gitlab-shell-secret",
+    "gitlab-gitlab-workhorse-secret",
+    "gitlab-gitaly-secret",
+    "gitlab-kas-private-api",
+    "gitlab-kas-websocket-token",
+    "gitlab-oauth-gitlab-pages-secret",
+    "gitlab-openbao-audit-secret",
+    "gitlab-openbao-unseal",
+    "gitlab-praefect-dbsecret",
+    "gitlab-praefect-secret",
+    RAILS,
+    "gitlab-registry-httpsecret",
+    "gitlab-registry-notification",
+    "gitlab-registry-secret",
+];
+
+/// The smoke row that the facts add to the table.
+pub const ROW: &str = "Snapshot holds the chart's Secrets";
+
+/// The installer of task `secrets-restore`.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct SecretsRestore;
+
+/// The installer of task `secrets-snapshot`.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct SecretsSnapshot;
+
+#[async_trait]
+impl Installer for SecretsRestore {
+    fn id(&self) -> &'static str {
+        "secrets-restore"
+    }
+
+    async fn inspect(&self, work: Work<'_>) -> Result<State, Error> {
+        let Some(snapshot) = read(work.context)? else {
+            return Ok(State::Ready);
+        };
+        let differs: Vec<String> = planned(work.context, &snapshot)
+            .await?
+            .into_iter()
+            .filter_map(|(name, action)| match action {
+                Action::Create => Some(format!("Secret {name} is missing")),
+                Action::Replace => Some(format!("Secret {name} differs from the snapshot")),
+                Action::Keep | Action::Leave => None,
+            })
+            .collect();
+        Ok(if differs.is_empty() { State::Ready } else { State::Outdated(differs) })
+    }
+
+    async fn install(&self, work: Work<'_>) -> Result<Outcome, Error> {
+        let context = work.context;
+        let mut outcome = Outcome::unchanged();
+        let Some(snapshot) = read(context)? else {
+            return Ok(outcome);
+        };
+        outcome.changes.extend(names::ensure_namespace(&context.cluster, names::GITLAB).await?);
+        for (name, action) in planned(context, &snapshot).await? {
+            match action {
+                Action::Keep => {}
+                Action::Leave => outcome.note(format!("Secret {name} differs from the snapshot; GitLab runs with the cluster's, so that stays")),
+                Action::Create | Action::Replace => {
+                    let Some(kept) = snapshot.secrets.get(&name) else { continue };
+                    outcome.changes.extend(context.cluster.apply_secret(&manifest(kept)).await?.phrase());
+                    if action == Action::Replace {
+                        outcome.note(format!("Secret {name} had been replaced in the cluster; the snapshot's value is back"));
+                    }
+                }
+            }
+        }
+        Ok(outcome)
+    }
+
+    async fn smoke(&self, _work: Work<'_>) -> Vec<CheckResult> {
+        Vec::new()
+    }
+}
+
+#[async_trait]
+impl Installer for SecretsSnapshot {
+    fn id(&self) -> &'static str {
+        "secrets-snapshot"
+    }
+
+    async fn inspect(&self, work: Work<'_>) -> Result<State, Error> {
+        let Some(old) = read(work.context)? else {
+            return Ok(State::Missing);
+        };
+        let live = generated(work.context).await?;
+        let differs: Vec<String> =
+            live.iter().filter(|(name, secret)| old.secrets.get(*name) != Some(*secret)).map(|(name, _)| format!("the snapshot lacks the current {name}")).collect();
+        Ok(if differs.is_empty() { State::Ready } else { State::Outdated(differs) })
+    }
+
+    async fn install(&self, work: Work<'_>) -> Result<Outcome, Error> {
+        let context = work.context;
+        let old = read(context)?;
+        let live = generated(context).await?;
+        if !live.contains_key(RAILS) {
+            return Err(Error::Failed {
+                action: "snapshot the chart's Secrets".to_owned(),
+                found: format!("there is no Secret {}/{RAILS}", names::GITLAB),
+                hint: "the chart's shared-secrets job makes it: run `blueprint up --only gitlab`".to_owned(),
+            });
+        }
+        refuse_other_rails_keys(context, old.as_ref(), &live)?;
+        let path = context.workspace.gitlab_snapshot();
+        let count = live.len();
+        let written = plan::merged(names::GITLAB, old.as_ref(), live).write(&path)?;
+        let mut outcome = Outcome::unchanged();
+        match written {
+            Written::Created => outcome.changed(format!("saved {count} Secrets in {}", path.display())),
+            Written::Replaced => outcome.changed(format!("saved {count} Secrets in {}, the former content beside it", path.display())),
+            Written::Unchanged => {}
+        }
+        Ok(outcome)
+    }
+
+    async fn smoke(&self, work: Work<'_>) -> Vec<CheckResult> {
+        let result = match self.inspect(work).await {
+            Ok(State::Ready) => Ok(work.context.workspace.gitlab_snapshot().display().to_string()),
+            Ok(State::Missing) => Err("there is no snapshot yet; run `blueprint up --only secrets-snapshot`".to_owned()),
+            Ok(State::Outdated(differs)) => Err(differs.join("; ")),
+            Ok(State::Broken(why)) => Err(why),
+            Err(error) => Err(error.to_string()),
+        };
+        vec![CheckResult::from_result(ROW, result)]
+    }
+}
+
+fn read(context: &Context) -> Result<Option<Snapshot>, Error> {
+    let path = context.workspace.gitlab_snapshot();
+    let snapshot = Snapshot::read(&path)?;
+    match &snapshot {
+        Some(found) if found.namespace != names::GITLAB => Err(Error::Refused {
+            summary: format!("{} is a snapshot of another namespace", path.display()),
+            expected: format!("Secrets of namespace {}", names::GITLAB),
+            found: format!("namespace {}", found.namespace),
+            hint: format!("put the right file back; earlier contents lie beside it as {}.1 to .5", path.display()),
+        }),
+        _ => Ok(snapshot),
+    }
+}
+
+async fn planned(context: &Context, snapshot: &Snapshot) -> Result<Vec<(String, Action)>, Error> {
+    let deployed = context.cluster.release(names::GITLAB, RELEASE).await?.last_deployed().is_some();
+    let live = try_join_all(snapshot.secrets.keys().map(|name| async move {
+        Ok::<_, Error>(context.cluster.secret(names::GITLAB, name).await?.map(|secret| (name.clone(), secret)))
+    }))
+    .await?;
+    let live: BTreeMap<String, SecretRead> = live.into_iter().flatten().collect();
+    Ok(plan::plan(snapshot, &live, deployed))
+}
+
+fn manifest(kept: &SnapshotSecret) -> SecretManifest {
+    SecretManifest { namespace: names::GITLAB.to_owned(), name: kept.name.clone(), kind: kept.kind.clone(), labels: BTreeMap::new(), data: kept.data.clone() }
+}
+
+/// What the job made: the names it is known for, and whatever else carries the release's label without belonging to the release itself.
+async fn generated(context: &Context) -> Result<BTreeMap<String, SnapshotSecret>, Error> {
+    let labelled = context.cluster.list("v1", "Secret", Some(names::GITLAB), "release=gitlab").await?;
+    let others = labelled.iter().filter(|secret| !belongs_to_release(secret)).filter_map(|secret| secret.metadata.name.clone());
+    let mut wanted: Vec<String> = GENERATED.iter().map(|name| (*name).to_owned()).chain(others).collect();
+    wanted.sort_unstable();
+    wanted.dedup();
+    let found = try_join_all(wanted.into_iter().map(|name| async move {
+        let secret = context.cluster.secret(names::GITLAB, &name).await?;
+        Ok::<_, Error>(secret.filter(|secret| secret.kind == "Opaque").map(|secret| (name.clone(), SnapshotSecret { name, kind: secret.kind, data: secret.data })))
+    }))
+    .await?;
+    Ok(found.into_iter().flatten().collect())
+}
+
+/// Helm marks what comes out of the chart's templates; those come back with every install.
+fn belongs_to_release(secret: &kube::api::DynamicObject) -> bool {
+    let marks = secret.metadata.annotations.as_ref();
+    marks.is_some_and(|marks| marks.contains_key("meta.helm.sh/release-name"))
+}
+
+/// The snapshot's Rails keys are those of the database. Other ones in the cluster were minted behind our back and must not replace them.
+fn refuse_other_rails_keys(context: &Context, old: Option<&Snapshot>, live: &BTreeMap<String, SnapshotSecret>) -> Result<(), Error> {
+    let kept = old.and_then(|old| old.secrets.get(RAILS));
+    let (Some(kept), Some(found)) = (kept, live.get(RAILS)) else {
+        return Ok(());
+    };
+    if kept.data.iter().all(|(key, value)| found.data.get(key) == Some(value)) {
+        return Ok(());
+    }
+    Err(Error::Refused {
+        summary: format!("Secret {RAILS} in the cluster is not the one of the snapshot"),
+        expected: "the keys that the database was written with".to_owned(),
+        found: "other keys: the chart's shared-secrets job minted new ones".to_owned(),
+        hint: format!(
+            "run `blueprint up --from secrets-restore`, which puts the snapshot's keys back; if the new keys are meant, move {} away first",
+            context.workspace.gitlab_snapshot().display()
+        ),
+    })
+}

@@ -1,6 +1,21 @@
 //! Step 1: everything the run needs, all shortfalls at once.
+//!
+//! Each check looks and changes nothing. All run at the same time; only when all have answered does the task fail, once, with everything that is wanting.
 
+mod api;
+mod artifacts;
+mod machine;
+mod measure;
+mod workspace;
+
+use async_trait::async_trait;
+use blueprint_pipeline::Outcome;
 use serde::Serialize;
+
+use crate::context::Context;
+use crate::error::Error;
+use crate::installer::{Installer, State, Work};
+use crate::smoke::{CheckResult, row};
 
 /// One thing that is not as it must be.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -15,6 +30,112 @@ pub struct Shortfall {
     pub hint: String,
 }
 
+/// What a check came to.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(tag = "verdict", rename_all = "lowercase")]
+pub enum Check {
+    /// As it must be; what was seen.
+    Passed {
+        /// The check.
+        check: String,
+        /// What was seen.
+        found: String,
+    },
+    /// It could not be told, or it is worth knowing; nothing stops for it.
+    Noted {
+        /// The check.
+        check: String,
+        /// What people should know.
+        note: String,
+    },
+    /// Not as it must be.
+    Short(Shortfall),
+}
+
+impl Check {
+    fn passed(check: &str, found: impl Into<String>) -> Self {
+        Self::Passed { check: check.to_owned(), found: found.into() }
+    }
+
+    fn noted(check: &str, note: impl Into<String>) -> Self {
+        Self::Noted { check: check.to_owned(), note: note.into() }
+    }
+
+    fn short(check: &str, expected: impl Into<String>, found: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self::Short(Shortfall { check: check.to_owned(), expected: expected.into(), found: found.into(), hint: hint.into() })
+    }
+}
+
+/// Every check, for the task and for whoever else wants to know how things stand.
+pub async fn checks(context: &Context) -> Vec<Check> {
+    let (api, helm, machine, artifacts) = tokio::join!(api::checks(context), artifacts::helm(context), machine::checks(context), artifacts::cached(context));
+    let mut all = api;
+    all.push(helm);
+    all.extend(machine);
+    all.extend(workspace::checks(context));
+    all.extend(artifacts);
+    all
+}
+
 /// The installer of task `preflight` (it installs nothing).
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy, Default)]
 pub struct Preflight;
+
+#[async_trait]
+impl Installer for Preflight {
+    fn id(&self) -> &'static str {
+        "preflight"
+    }
+
+    async fn inspect(&self, work: Work<'_>) -> Result<State, Error> {
+        let short: Vec<String> = shortfalls(checks(work.context).await).0.into_iter().map(|short| format!("{}: {}", short.check, short.found)).collect();
+        Ok(if short.is_empty() { State::Ready } else { State::Broken(short.join("; ")) })
+    }
+
+    async fn install(&self, work: Work<'_>) -> Result<Outcome, Error> {
+        let (shortfalls, notes) = shortfalls(checks(work.context).await);
+        if !shortfalls.is_empty() {
+            return Err(Error::Preflight { shortfalls });
+        }
+        Ok(Outcome { changes: Vec::new(), notes })
+    }
+
+    async fn smoke(&self, work: Work<'_>) -> Vec<CheckResult> {
+        vec![CheckResult::from_result(row::CLUSTER_AND_HELM, cluster_and_helm(work.context).await)]
+    }
+}
+
+fn shortfalls(checks: Vec<Check>) -> (Vec<Shortfall>, Vec<String>) {
+    let (mut short, mut notes) = (Vec::new(), Vec::new());
+    for check in checks {
+        match check {
+            Check::Passed { .. } => {}
+            Check::Noted { check, note } => notes.push(format!("{check}: {note}")),
+            Check::Short(found) => short.push(found),
+        }
+    }
+    (short, notes)
+}
+
+async fn cluster_and_helm(context: &Context) -> Result<String, String> {
+    let server = context.cluster.server_version().await.map_err(|error| error.to_string())?;
+    let helm = context.helm().map_err(|error| error.to_string())?.version().await.map_err(|error| error.to_string())?;
+    Ok(format!("{} runs Kubernetes {server}, helm {helm}", context.cluster.context()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_shortfall_is_collected_and_notes_stop_nothing() {
+        let (short, notes) = shortfalls(vec![
+            Check::passed("a", "fine"),
+            Check::short("b", "x", "y", "z"),
+            Check::noted("c", "could not be told"),
+            Check::short("d", "x", "y", "z"),
+        ]);
+        assert_eq!(short.iter().map(|short| short.check.as_str()).collect::<Vec<_>>(), ["b", "d"]);
+        assert_eq!(notes, ["c: could not be told"]);
+    }
+}
