@@ -16,16 +16,23 @@ module Web
   def self.html(status, value, headers = {}) = [status, {'content-type' => 'text/html; charset=utf-8', **headers}, value]
   def self.redirect(path, headers = {}) = [302, {'location' => path, 'content-type' => 'text/html', **headers}, '']
 
+  # The body, empty where there is none: WEBrick would answer 411 to a POST without a length.
+  def self.body(request)
+    request.body.to_s
+  rescue WEBrick::HTTPStatus::LengthRequired
+    ''
+  end
+
   # Parameters of the query and of a JSON, form or multipart body.
   def self.parameters(request)
     found = URI.decode_www_form(request.query_string.to_s).to_h
-    body = request.body.to_s
-    return found if body.empty?
+    text = body(request)
+    return found if text.empty?
 
     case request['content-type'].to_s
-    when /json/ then found.merge(JSON.parse(body))
+    when /json/ then found.merge(JSON.parse(text))
     when %r{multipart/form-data} then found.merge(request.query.transform_values(&:to_s))
-    else found.merge(URI.decode_www_form(body).to_h)
+    else found.merge(URI.decode_www_form(text).to_h)
     end
   rescue JSON::ParserError, ArgumentError
     found
@@ -75,8 +82,17 @@ module Web
     const_set(:BODY_CONTAINABLE_METHODS, %w[POST PUT PATCH DELETE].freeze)
   end
 
-  # Ends the process on the signals that kubelet and the chart's preStop hooks send.
-  def self.stop_on_signals
-    %w[TERM INT].each { |signal| trap(signal) { exit!(0) } }
+  # Ends the process on the signals that kubelet and the chart's preStop hooks send, `after` so many seconds of serving on.
+  def self.stop_on_signals(after: 0)
+    %w[TERM INT].each do |signal|
+      trap(signal) do
+        exit!(0) if after.zero? || @stopping
+        @stopping = true
+        Thread.new { sleep(after) && exit!(0) }
+      end
+    end
   end
+
+  # Whether a signal to stop has come.
+  def self.stopping? = @stopping == true
 end

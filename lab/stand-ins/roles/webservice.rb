@@ -10,7 +10,8 @@ require_relative 'webservice/sign_in'
 
 # Stands in for gitlab-webservice: health, sign-in, the registry's tokens, the runners' API.
 Render.all
-Web.stop_on_signals
+# The blackout: no longer ready, so no new clients come, but those still on their way are answered.
+Web.stop_on_signals(after: Integer(ENV.fetch('SHUTDOWN_BLACKOUT_SECONDS', '10')))
 VERSION = {version: '19.1.1', revision: 'stand-in'}.freeze
 
 needs = Dependencies.of_rails
@@ -20,7 +21,7 @@ needs.watch
 
 readiness = lambda do |_request|
   report = needs.report
-  Web.json(report[:status] == 'ok' ? 200 : 503, report)
+  Web.json(report[:status] == 'ok' && !Web.stopping? ? 200 : 503, report)
 end
 version = ->(request) { RunnerApi.caller_of(request) ? Web.json(200, VERSION) : Web.json(401, {message: '401 Unauthorized'}) }
 

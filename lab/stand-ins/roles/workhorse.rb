@@ -28,8 +28,9 @@ def forward(request, backend)
   http = Net::HTTP.new(backend.host, backend.port)
   http.open_timeout = 2
   http.read_timeout = 30
-  with_body = !request.body.to_s.empty?
-  answer = http.send_request(request.request_method, request.unparsed_uri, with_body ? request.body : nil, {**headers, 'accept-encoding' => 'identity'})
+  body = Web.body(request)
+  body = nil if body.empty? && %w[GET HEAD].include?(request.request_method)
+  answer = http.send_request(request.request_method, request.unparsed_uri, body, {**headers, 'accept-encoding' => 'identity'})
   kept = answer.to_hash.reject { |name, _| SKIPPED.include?(name) || name == 'server' || name == 'date' }
   [answer.code.to_i, kept.to_h { |name, values| [name, name == 'set-cookie' ? values : values.join(', ')] }, answer.body.to_s]
 rescue SystemCallError, Timeout::Error, EOFError => e

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require 'time'
 require_relative '../../lib/accounts'
 require_relative '../../lib/runners'
 require_relative '../../lib/web'
@@ -59,10 +60,13 @@ module RunnerApi
       Web.json(200, Runners.with_status.map do |row|
         {id: row['id'].to_i, description: row['description'], runner_type: row['runner_type'], is_shared: row['runner_type'] == 'instance_type',
          active: true, paused: false, online: row['status'] == 'online', status: row['status'],
-         created_at: row['created_at'], contacted_at: row['contacted_at']}
+         created_at: time(row['created_at']), contacted_at: time(row['contacted_at'])}
       end)
     end
   end
+
+  # PostgreSQL's text as GitLab's API writes times.
+  def self.time(text) = text && Time.parse(text).utc.iso8601(3)
 
   ROUTES = {
     'POST /api/v4/runners' => GONE,
