@@ -36,9 +36,10 @@ impl Answer {
         Self::is_absence(&self.0)
     }
 
-    /// The same of kube's error.
+    /// The same of kube's error. A path that the server does not serve (no such kind) is answered in plain text, which kube passes on with the
+    /// code but without the reason that its own `is_not_found` looks for.
     pub(crate) fn is_absence(error: &kube::Error) -> bool {
-        matches!(error, kube::Error::Api(status) if status.is_not_found())
+        matches!(error, kube::Error::Api(status) if status.code == 404 || status.is_not_found())
     }
 
     /// Whether the same request may succeed a moment later: the connection was refused or broke (an API server that restarts), or the server
@@ -51,6 +52,15 @@ impl Answer {
                 _ => false,
             },
             other => is_broken_connection(other),
+        }
+    }
+
+    /// A result where absence is no error.
+    pub(crate) fn optional<T>(result: Result<T, kube::Error>) -> Result<Option<T>, kube::Error> {
+        match result {
+            Ok(found) => Ok(Some(found)),
+            Err(error) if Self::is_absence(&error) => Ok(None),
+            Err(error) => Err(error),
         }
     }
 
@@ -239,6 +249,12 @@ mod tests {
         ] {
             assert!(!api(code, reason, message).is_transient(), "{message}");
         }
+    }
+
+    #[test]
+    fn a_path_that_is_not_served_is_absence() {
+        assert!(api(404, "Failed to parse error data", "404 page not found").is_not_found());
+        assert!(!api(403, "Forbidden", "no").is_not_found());
     }
 
     #[test]

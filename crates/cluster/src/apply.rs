@@ -6,6 +6,7 @@ use backon::{ConstantBuilder, Retryable};
 use kube::api::{Api, DynamicObject, Patch, PatchParams};
 use serde_json::Value;
 
+use crate::answer::Answer;
 use crate::connect::Cluster;
 use crate::error::Error;
 use crate::object::{Identity, Kind, describe};
@@ -116,7 +117,10 @@ async fn resource_version(
     what: &str,
     name: &str,
 ) -> Result<Option<String>, Error> {
-    let found = patiently(&format!("read {what}"), || api.get_metadata_opt(name)).await?;
+    let found = patiently(&format!("read {what}"), || async {
+        Answer::optional(api.get_metadata(name).await)
+    })
+    .await?;
     Ok(found.and_then(|object| object.metadata.resource_version))
 }
 

@@ -8,6 +8,7 @@ use crate::connect::Cluster;
 use crate::error::Error;
 use crate::events::Warnings;
 use crate::object::describe;
+use crate::read::condition_is_true;
 use crate::retry::once;
 
 impl Cluster {
@@ -18,11 +19,15 @@ impl Cluster {
         pod: &Pod,
         warnings: &Warnings,
     ) -> Result<Vec<Blocker>, Error> {
-        let scheduled = pod
+        let placed = pod
             .spec
             .as_ref()
             .is_some_and(|spec| spec.node_name.is_some());
-        if scheduled {
+        let scheduled = pod
+            .status
+            .as_ref()
+            .is_some_and(|status| condition_is_true(status, "PodScheduled"));
+        if placed || scheduled {
             return Ok(Vec::new());
         }
         let volumes = pod.spec.as_ref().and_then(|spec| spec.volumes.as_ref());
@@ -168,7 +173,7 @@ mod tests {
         serde_json::from_value(json!({"metadata": {"name": "redis-data"}, "spec": {"volumeName": "pv-redis", "resources": {"requests": {"storage": size}}}})).unwrap()
     }
 
-    fn volume(phase: &str, claim_ref: Value) -> PersistentVolume {
+    fn volume(phase: &str, claim_ref: &Value) -> PersistentVolume {
         serde_json::from_value(json!({
             "metadata": {"name": "pv-redis"}, "spec": {"capacity": {"storage": "8Gi"}, "claimRef": claim_ref}, "status": {"phase": phase}
         }))
@@ -178,24 +183,20 @@ mod tests {
     #[test]
     fn a_released_volume_is_named() {
         let ours = json!({"namespace": "redis", "name": "redis-data"});
-        let found = obstacle(&claim("8Gi"), "redis", &[volume("Released", ours)]).unwrap();
+        let found = obstacle(&claim("8Gi"), "redis", &[volume("Released", &ours)]).unwrap();
         assert!(found.contains("pv-redis is Released"), "{found}");
     }
 
     #[test]
     fn a_claim_larger_than_its_volume_is_told_by_both_sizes() {
         let ours = json!({"namespace": "redis", "name": "redis-data"});
-        let found = obstacle(
-            &claim("10Gi"),
-            "redis",
-            &[volume("Available", ours.clone())],
-        );
+        let found = obstacle(&claim("10Gi"), "redis", &[volume("Available", &ours)]);
         assert_eq!(
             found.as_deref(),
             Some("it asks for 10Gi, and its volume pv-redis holds 8Gi")
         );
         assert_eq!(
-            obstacle(&claim("8192Mi"), "redis", &[volume("Available", ours)]),
+            obstacle(&claim("8192Mi"), "redis", &[volume("Available", &ours)]),
             None
         );
     }
@@ -208,7 +209,7 @@ mod tests {
         );
         let foreign = json!({"namespace": "minio", "name": "export"});
         assert!(
-            obstacle(&claim("8Gi"), "redis", &[volume("Bound", foreign)])
+            obstacle(&claim("8Gi"), "redis", &[volume("Bound", &foreign)])
                 .unwrap()
                 .contains("another claim")
         );

@@ -7,6 +7,7 @@ use kube::api::{DeleteParams, DynamicObject, Patch, PatchParams};
 use serde_json::{Value, json};
 use tokio::time::{Instant, timeout_at};
 
+use crate::answer::Answer;
 use crate::connect::Cluster;
 use crate::error::Error;
 use crate::object::describe;
@@ -30,16 +31,15 @@ impl Cluster {
         };
         let api = self.api_for_one(&known, namespace, name)?;
         let what = describe(kind, namespace, name);
-        let Some(before) =
-            patiently(&format!("read {what}"), || api.get_metadata_opt(name)).await?
+        let Some(before) = patiently(&format!("read {what}"), || async {
+            Answer::optional(api.get_metadata(name).await)
+        })
+        .await?
         else {
             return Ok(false);
         };
         patiently(&format!("delete {what}"), || async {
-            match api.delete(name, &DeleteParams::background()).await {
-                Err(kube::Error::Api(status)) if status.is_not_found() => Ok(()),
-                answer => answer.map(|_| ()),
-            }
+            Answer::optional(api.delete(name, &DeleteParams::background()).await)
         })
         .await?;
         let mut watch = ObjectWatch::new(self, api_version, kind, namespace, name);
@@ -53,7 +53,7 @@ impl Cluster {
                 }
                 Ok(Ok(Seen::Present(object))) => blocker = holder(&object),
                 Ok(Ok(Seen::Broken(why))) => {
-                    blocker = format!("the API server does not answer: {why}")
+                    blocker = format!("the API server does not answer: {why}");
                 }
                 Ok(Err(error)) => return Err(error),
                 Err(_) => {

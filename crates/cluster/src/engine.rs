@@ -27,36 +27,34 @@ const API_VERSIONS: [ClientVersion; 2] = [
 /// The sockets to try, in order.
 #[derive(Debug, PartialEq, Eq)]
 enum Sockets {
-    /// DOCKER_HOST names it: no other will do.
+    /// `DOCKER_HOST` names it: no other will do.
     Named(PathBuf),
     /// The usual ones.
     Usual(Vec<PathBuf>),
-    /// DOCKER_HOST names something that is not a local socket.
+    /// `DOCKER_HOST` names something that is not a local socket.
     Unsupported(String),
 }
 
 fn sockets(docker_host: Option<&str>, runtime_dir: Option<&str>) -> Sockets {
-    match docker_host.map(str::trim).filter(|host| !host.is_empty()) {
-        Some(host) => match host.strip_prefix("unix://") {
+    if let Some(host) = docker_host.map(str::trim).filter(|host| !host.is_empty()) {
+        return match host.strip_prefix("unix://") {
             Some(path) => Sockets::Named(path.into()),
             None if host.starts_with('/') => Sockets::Named(host.into()),
             None => Sockets::Unsupported(host.to_owned()),
-        },
-        None => {
-            let own = |path: &str| {
-                runtime_dir
-                    .filter(|dir| !dir.is_empty())
-                    .map(|dir| Path::new(dir).join(path))
-            };
-            let usual = [
-                Some("/var/run/docker.sock".into()),
-                own("docker.sock"),
-                own("podman/podman.sock"),
-                Some("/run/podman/podman.sock".into()),
-            ];
-            Sockets::Usual(usual.into_iter().flatten().collect())
-        }
+        };
     }
+    let own = |path: &str| {
+        runtime_dir
+            .filter(|dir| !dir.is_empty())
+            .map(|dir| Path::new(dir).join(path))
+    };
+    let usual = [
+        Some("/var/run/docker.sock".into()),
+        own("docker.sock"),
+        own("podman/podman.sock"),
+        Some("/run/podman/podman.sock".into()),
+    ];
+    Sockets::Usual(usual.into_iter().flatten().collect())
 }
 
 /// Connects to the first socket that answers.
@@ -92,7 +90,7 @@ pub(crate) async fn connect() -> Result<Docker, Error> {
                         socket: path.display().to_string(),
                         source: Some(Box::new(error)),
                     })
-                })
+                });
             }
         }
     }

@@ -57,7 +57,7 @@ impl Warnings {
             .filter_map(warning)
             .filter(|warning| now.duration_since(warning.at).as_secs() <= FRESH_SECONDS)
             .collect::<Vec<_>>();
-        warnings.sort_by(|a, b| b.at.cmp(&a.at));
+        warnings.sort_by_key(|warning| std::cmp::Reverse(warning.at));
         Self(warnings)
     }
 

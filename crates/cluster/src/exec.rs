@@ -106,7 +106,7 @@ async fn drain<R: AsyncRead + Unpin>(reader: &mut Option<R>) -> Result<Vec<u8>, 
     Ok(bytes)
 }
 
-/// The exit code out of the status channel (`k8s.io/apimachinery` `remotecommand`: reason NonZeroExitCode, cause ExitCode).
+/// The exit code out of the status channel (`k8s.io/apimachinery` `remotecommand`: reason `NonZeroExitCode`, cause `ExitCode`).
 fn exit_code(status: &Status) -> Result<i64, Fault> {
     if status.status.as_deref() == Some("Success") {
         return Ok(0);

@@ -222,7 +222,7 @@ fn holds_all_of(config: &Kubeconfig, context: &str) -> bool {
 }
 
 impl Chosen {
-    /// kube's configuration of it. kube takes HTTPS_PROXY for every address; a loopback or private one is asked directly.
+    /// kube's configuration of it. kube takes `HTTPS_PROXY` for every address; a loopback or private one is asked directly.
     pub(crate) async fn config(&self) -> Result<Config, Error> {
         let mut merged = self.merged.clone();
         let named = merged
@@ -327,7 +327,7 @@ fn no_proxy() -> String {
         .unwrap_or_default()
 }
 
-/// Whether a server is asked without a proxy: on this machine, in a private network, or excepted by NO_PROXY (names, `.suffixes`, `*`).
+/// Whether a server is asked without a proxy: on this machine, in a private network, or excepted by `NO_PROXY` (names, `.suffixes`, `*`).
 fn is_near(server: &str, no_proxy: &str) -> bool {
     let Ok(url) = Url::parse(server) else {
         return false;

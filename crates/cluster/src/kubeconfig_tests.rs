@@ -1,6 +1,7 @@
 //! Tests of the context rules.
 
 use std::ffi::OsStr;
+use std::fmt::Write as _;
 use std::fs;
 
 use super::*;
@@ -10,7 +11,7 @@ fn kubeconfig(contexts: &[&str], current: &str) -> Kubeconfig {
         "apiVersion: v1\nkind: Config\ncurrent-context: \"{current}\"\nclusters: [{{name: c, cluster: {{server: \"https://127.0.0.1:6443\"}}}}]\nusers: []\ncontexts:\n"
     );
     for context in contexts {
-        yaml.push_str(&format!("- {{name: {context}, context: {{cluster: c}}}}\n"));
+        writeln!(yaml, "- {{name: {context}, context: {{cluster: c}}}}").unwrap();
     }
     Kubeconfig::from_yaml(&yaml).unwrap()
 }

@@ -7,6 +7,8 @@ pub mod apply;
 pub mod blockers;
 mod claims;
 pub mod connect;
+#[cfg(feature = "test-control-plane")]
+pub mod control_plane;
 pub mod delete;
 mod diagnose;
 mod engine;

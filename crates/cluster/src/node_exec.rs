@@ -60,7 +60,7 @@ pub(crate) async fn run(
             match part? {
                 LogOutput::StdErr { message } => stderr.extend_from_slice(&message),
                 LogOutput::StdOut { message } | LogOutput::Console { message } => {
-                    stdout.extend_from_slice(&message)
+                    stdout.extend_from_slice(&message);
                 }
                 LogOutput::StdIn { .. } => {}
             }

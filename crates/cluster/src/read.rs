@@ -3,6 +3,7 @@
 use k8s_openapi::api::core::v1::{Pod, PodStatus};
 use kube::api::{Api, DynamicObject, ListParams, LogParams};
 
+use crate::answer::Answer;
 use crate::connect::Cluster;
 use crate::error::Error;
 use crate::object::describe;
@@ -25,9 +26,10 @@ impl Cluster {
             known => known?,
         };
         let api = self.api_for_one(&known, namespace, name)?;
-        patiently(&format!("read {}", describe(kind, namespace, name)), || {
-            api.get_opt(name)
-        })
+        patiently(
+            &format!("read {}", describe(kind, namespace, name)),
+            || async { Answer::optional(api.get(name).await) },
+        )
         .await
     }
 

@@ -10,7 +10,7 @@ use crate::error::Error;
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// One try must end: a node that was paused or cut off leaves connections that never answer.
-const ONE_TRY: Duration = Duration::from_secs(60);
+const ONE_TRY: Duration = Duration::from_mins(1);
 
 /// Runs `attempt` until it succeeds, fails for good, or [`PATIENCE`] is over. The last error is kube's own.
 pub(crate) async fn patiently<T, F, Fut>(action: &str, attempt: F) -> Result<T, Error>
@@ -46,3 +46,7 @@ pub(crate) async fn once<T>(
         Err(elapsed) => Err(Error::api(action, kube::Error::Service(Box::new(elapsed)))),
     }
 }
+
+#[cfg(test)]
+#[path = "retry_tests.rs"]
+mod tests;

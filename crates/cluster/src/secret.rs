@@ -12,6 +12,7 @@ use kube::core::params::GetParams;
 use serde_json::{Map, Value, json};
 use zeroize::Zeroizing;
 
+use crate::answer::Answer;
 use crate::apply::Change;
 use crate::connect::Cluster;
 use crate::error::Error;
@@ -85,11 +86,8 @@ impl Cluster {
             let request = request
                 .get(name, &GetParams::default())
                 .map_err(kube::Error::BuildRequest)?;
-            match self.client.request_text(request).await {
-                Ok(body) => Ok(Some(Zeroizing::new(body))),
-                Err(kube::Error::Api(status)) if status.is_not_found() => Ok(None),
-                Err(error) => Err(error),
-            }
+            let body = Answer::optional(self.client.request_text(request).await)?;
+            Ok(body.map(Zeroizing::new))
         })
         .await?;
         body.map(|body| parse(&body, &what)).transpose()

@@ -101,7 +101,7 @@ impl<'a> ObjectWatch<'a> {
         }
     }
 
-    async fn begin(&self) -> Result<Events, Error> {
+    async fn begin(&mut self) -> Result<Events, Error> {
         let kind = self.cluster.kind_now(self.api_version, self.kind).await?;
         let api = self.cluster.api_for_one(&kind, self.namespace, self.name)?;
         let config = watcher::Config::default()
