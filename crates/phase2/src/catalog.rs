@@ -7,8 +7,23 @@ use async_trait::async_trait;
 use blueprint_pipeline::{Failure, Outcome, Progress, TaskRunner};
 use tokio_util::sync::CancellationToken;
 
+use crate::cloudnative_pg::{CnpgCluster, CnpgOperator};
 use crate::context::Context;
+use crate::coredns_patch::CoreDnsPatch;
+use crate::gateway::GatewayCrds;
+use crate::gitlab::Gitlab;
 use crate::installer::{Installer, Work};
+use crate::kind_node_trust::KindNodeTrust;
+use crate::local_path_provisioner::LocalPathProvisioner;
+use crate::minio::{Buckets, Minio};
+use crate::openbao::OpenBao;
+use crate::persistent_secrets::{SecretsRestore, SecretsSnapshot};
+use crate::preflight::Preflight;
+use crate::redis::Redis;
+use crate::registry_dns_pin::RegistryDnsPin;
+use crate::runner::Runner;
+use crate::stable_storage::StableStorage;
+use crate::wildcard_certs::WildcardCerts;
 
 /// How long a task may go on after Ctrl-C to reach a safe point: an answer that must not be lost (OpenBao's keys) is on disk well within it, and a helm
 /// that is still running is left to itself anyway and waited for by the next run.
@@ -23,11 +38,24 @@ impl Catalog {
     /// Every installer, in the table's order.
     pub fn new() -> Self {
         let installers: Vec<Arc<dyn Installer>> = vec![
-            Arc::new(crate::gateway::GatewayCrds),
-            Arc::new(crate::local_path_provisioner::LocalPathProvisioner),
-            Arc::new(crate::stable_storage::StableStorage),
-            Arc::new(crate::cloudnative_pg::CnpgOperator),
-            Arc::new(crate::cloudnative_pg::CnpgCluster),
+            Arc::new(Preflight),
+            Arc::new(GatewayCrds),
+            Arc::new(LocalPathProvisioner),
+            Arc::new(StableStorage),
+            Arc::new(CnpgOperator),
+            Arc::new(CnpgCluster),
+            Arc::new(Redis),
+            Arc::new(Minio),
+            Arc::new(Buckets),
+            Arc::new(OpenBao),
+            Arc::new(WildcardCerts),
+            Arc::new(CoreDnsPatch),
+            Arc::new(KindNodeTrust),
+            Arc::new(SecretsRestore),
+            Arc::new(Gitlab),
+            Arc::new(SecretsSnapshot),
+            Arc::new(RegistryDnsPin),
+            Arc::new(Runner),
         ];
         Self { installers }
     }

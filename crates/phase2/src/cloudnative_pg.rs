@@ -1,47 +1,29 @@
-//! Installer: cloudnative_pg.
+//! Step 5: the CloudNativePG operator, the Cluster `postgresql-cnpg` on its stable volume, its roles and databases, all declared and none scripted.
 
-use async_trait::async_trait;
-use blueprint_pipeline::Outcome;
+mod claim;
+mod cluster;
+mod databases;
+mod operator;
+mod roles;
+mod volume_decision;
+mod volume_probe;
 
 use crate::error::Error;
-use crate::installer::{Installer, State, Work};
-use crate::smoke::CheckResult;
+use crate::installer::Work;
 
-/// The installer of task `cnpg-operator`.
-#[derive(Debug)]
-pub struct CnpgOperator;
-/// The installer of task `cnpg-cluster`.
-#[derive(Debug)]
-pub struct CnpgCluster;
+pub use cluster::CnpgCluster;
+pub use operator::CnpgOperator;
 
-#[async_trait]
-impl Installer for CnpgOperator {
-    fn id(&self) -> &'static str {
-        "cnpg-operator"
+/// What the volume holds and what step 5 will therefore do; `None` when a Cluster exists already (the volume is the operator's then) and when the volume is
+/// simply empty. A volume that needs a person's decision is an error.
+pub(crate) async fn announce(work: Work<'_>) -> Result<Option<String>, Error> {
+    if cluster::read(work).await?.is_some() {
+        return Ok(None);
     }
-    async fn inspect(&self, _work: Work<'_>) -> Result<State, Error> {
-        todo!()
-    }
-    async fn install(&self, _work: Work<'_>) -> Result<Outcome, Error> {
-        todo!()
-    }
-    async fn smoke(&self, _work: Work<'_>) -> Vec<CheckResult> {
-        todo!()
-    }
-}
-
-#[async_trait]
-impl Installer for CnpgCluster {
-    fn id(&self) -> &'static str {
-        "cnpg-cluster"
-    }
-    async fn inspect(&self, _work: Work<'_>) -> Result<State, Error> {
-        todo!()
-    }
-    async fn install(&self, _work: Work<'_>) -> Result<Outcome, Error> {
-        todo!()
-    }
-    async fn smoke(&self, _work: Work<'_>) -> Vec<CheckResult> {
-        todo!()
-    }
+    Ok(match volume_probe::decide(work).await? {
+        volume_decision::Decision::Initialise => None,
+        volume_decision::Decision::Adopt { system_identifier } => Some(format!(
+            "the PostgreSQL volume holds data (system identifier {system_identifier}): step 5 adopts it"
+        )),
+    })
 }

@@ -1,0 +1,124 @@
+//! Looks at the PostgreSQL volume through a node and decides.
+
+use blueprint_cluster::{Node, Nodes};
+use blueprint_safekeeping::private_file;
+
+use super::volume_decision::{self, Decision, Found, PgData, Places, Stop};
+use crate::error::Error;
+use crate::installer::Work;
+use crate::smoke_row::unexpected;
+use crate::stable_storage::{folders, stable_volume};
+
+/// The PersistentVolume of the reference that PostgreSQL lives on.
+pub(super) const VOLUME: &str = "pv-cnpg-data";
+
+/// Probes and decides; a volume that needs a person is an error that says what was found and the ways out.
+pub(super) async fn decide(work: Work<'_>) -> Result<Decision, Error> {
+    let folder = stable_volume(work, VOLUME)?.path;
+    let nodes = work.context.nodes()?;
+    let running = folders::running(nodes).await?;
+    // Every node sees the same folder: step 4 made sure.
+    let node = running
+        .first()
+        .ok_or_else(|| unexpected("reach a node", "none runs", "start the cluster"))?;
+    let found = probe(nodes, node, &folder).await?;
+    let record = work.context.workspace.system_identifier();
+    let places = Places {
+        folder: &folder,
+        record: &record.display().to_string(),
+    };
+    let image = work.context.versions.image("postgresql")?;
+    volume_decision::decide(&found, recorded(work)?, major(&image.tag), places).map_err(into_error)
+}
+
+async fn probe(nodes: &Nodes, node: &Node, folder: &str) -> Result<Found, Error> {
+    let pgdata = format!("{folder}/pgdata");
+    let mut beside = entries(nodes, node, folder).await?;
+    beside.retain(|name| name != "pgdata" && name != "lost+found");
+    if entries(nodes, node, &pgdata).await?.is_empty() {
+        return Ok(Found {
+            beside,
+            pgdata: None,
+        });
+    }
+    let version = nodes
+        .read_file(node, &format!("{pgdata}/PG_VERSION"))
+        .await?;
+    let control = nodes
+        .read_file(node, &format!("{pgdata}/global/pg_control"))
+        .await?;
+    let template0 = nodes
+        .read_file(node, &format!("{pgdata}/base/4/PG_VERSION"))
+        .await?
+        .is_some();
+    let version = version.map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+    Ok(Found {
+        beside,
+        pgdata: Some(PgData {
+            version,
+            control,
+            template0,
+        }),
+    })
+}
+
+/// Names in a folder; none when it does not exist. Any other trouble is an error: what can't be read must not count as empty.
+async fn entries(nodes: &Nodes, node: &Node, folder: &str) -> Result<Vec<String>, Error> {
+    if nodes.exec(node, &["test", "-e", folder], None).await?.code != 0 {
+        return Ok(Vec::new());
+    }
+    let listed = nodes.run(node, &["ls", "-1A", folder], None).await?;
+    Ok(listed
+        .lines()
+        .map(|line| line.trim_end().to_owned())
+        .filter(|line| !line.is_empty())
+        .collect())
+}
+
+/// The identifier recorded after the last Ready.
+pub(super) fn recorded(work: Work<'_>) -> Result<Option<u64>, Error> {
+    let path = work.context.workspace.system_identifier();
+    let Some(text) = private_file::read_text(&path)? else {
+        return Ok(None);
+    };
+    match text.trim().parse() {
+        Ok(identifier) => Ok(Some(identifier)),
+        Err(_) => Err(Error::Refused {
+            summary: format!("{} is not readable", path.display()),
+            expected: "the system identifier of the PostgreSQL cluster, a number".to_owned(),
+            found: "something else".to_owned(),
+            hint:
+                "restore the file from a copy, or remove it to take the identifier from the volume"
+                    .to_owned(),
+        }),
+    }
+}
+
+/// `17` of `17.6` or `17.6-standard-trixie`.
+fn major(tag: &str) -> Option<&str> {
+    let digits = tag
+        .find(|character: char| !character.is_ascii_digit())
+        .unwrap_or(tag.len());
+    tag.get(..digits).filter(|major| !major.is_empty())
+}
+
+fn into_error(stop: Stop) -> Error {
+    Error::Refused {
+        summary: stop.summary.to_owned(),
+        expected: stop.expected,
+        found: stop.found,
+        hint: stop.hint,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_major_version_leads_the_tag() {
+        assert_eq!(major("17.6"), Some("17"));
+        assert_eq!(major("17-minimal-trixie"), Some("17"));
+        assert_eq!(major("latest"), None);
+    }
+}
