@@ -1,10 +1,14 @@
 //! What every command gets: the printer, the workspace, the signals.
 
+use std::os::unix::fs::DirBuilderExt as _;
+
 use blueprint_phase2::Workspace;
+use blueprint_safekeeping::RunLock;
 
 use crate::cli::GlobalArgs;
 use crate::interrupt::Interrupts;
 use crate::printer::Printer;
+use crate::problem::Problem;
 
 /// One call of the program.
 pub(crate) struct App {
@@ -26,5 +30,18 @@ impl App {
             workspace,
             interrupts,
         }
+    }
+
+    /// For a command that changes something: no other run in this workspace until the guard is dropped. `command` is what the other one is told.
+    pub(crate) fn lock(&self, command: &str) -> Result<RunLock, Problem> {
+        let state = self.workspace.state();
+        std::fs::DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(&state)
+            .map_err(|error| {
+                Problem::failed(format!("failed to make {}", state.display())).caused_by(&error)
+            })?;
+        Ok(RunLock::acquire(&state.join("run.lock"), command)?)
     }
 }

@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
 use blueprint_charts::yaml;
-use blueprint_safekeeping::RunLock;
 use clap::Subcommand;
 use serde_json::Value;
 use tokio::process::Command;
@@ -70,7 +69,7 @@ pub(crate) async fn run(args: Args, app: &App) -> Result<ExitCode, Problem> {
         Action::Create(_) => "blueprint cluster create",
         Action::Delete(_) => "blueprint cluster delete",
     };
-    let _lock = RunLock::acquire(&app.workspace.state().join("run.lock"), command)?;
+    let _lock = app.lock(command)?;
     match args.action {
         Action::Create(args) => create(&args, app, &pins, &kind).await,
         Action::Delete(args) => delete(&args, app, &pins, &kind).await,

@@ -2,7 +2,6 @@
 
 use blueprint_phase2::{Work, openbao};
 use blueprint_pipeline::Progress;
-use blueprint_safekeeping::RunLock;
 use clap::Subcommand;
 
 use crate::app::App;
@@ -26,10 +25,7 @@ enum Action {
 pub(crate) async fn run(args: Args, app: &App) -> Result<ExitCode, Problem> {
     let Action::Unseal(cluster) = args.action;
     let pins = setup::pins(&app.workspace, cluster.profile)?;
-    let _lock = RunLock::acquire(
-        &app.workspace.state().join("run.lock"),
-        "blueprint secrets unseal",
-    )?;
+    let _lock = app.lock("blueprint secrets unseal")?;
     let phase2 = setup::phase2(app, &cluster, pins).await?;
     let progress = Progress::silent();
     let work = Work {

@@ -8,7 +8,7 @@ use blueprint_phase2::catalog::Phase2;
 use blueprint_phase2::table::TABLE;
 use blueprint_pipeline::timings::{self, Timings};
 use blueprint_pipeline::{Execution, Graph, RunReport, Selection};
-use blueprint_safekeeping::{RunLock, private_file};
+use blueprint_safekeeping::private_file;
 use futures::StreamExt as _;
 
 use super::charts::{folders_of_environment, origin};
@@ -105,7 +105,7 @@ pub(crate) async fn run(args: Args, app: &App) -> Result<ExitCode, Problem> {
         return check::run(app, &phase2, &tasks, args.summary, args.output).await;
     }
     mend_modes(app)?;
-    let _lock = RunLock::acquire(&app.workspace.state().join("run.lock"), "blueprint up")?;
+    let _lock = app.lock("blueprint up")?;
     let missing = Missing::of(&pins);
     let phase2 = setup::phase2(app, &args.cluster, pins).await?;
     missing
@@ -172,16 +172,16 @@ impl Missing {
         if offline && folders.is_empty() {
             return;
         }
-        let fetches = self
+        let tries = self
             .0
             .iter()
             .map(async |artifact| (artifact, cache.fetch(artifact, &folders, offline).await));
-        let mut fetches = futures::stream::iter(fetches).buffer_unordered(DOWNLOADS);
-        while let Some((artifact, fetched)) = fetches.next().await {
+        let mut answers = futures::stream::iter(tries).buffer_unordered(DOWNLOADS);
+        while let Some((artifact, fetched)) = answers.next().await {
             match fetched {
                 Ok(fetched) => {
                     app.printer
-                        .say(&format!("{}: {}", artifact.label, origin(&fetched)))
+                        .say(&format!("{}: {}", artifact.label, origin(&fetched)));
                 }
                 Err(error) => app.printer.warn(&error.to_string()),
             }
