@@ -1,13 +1,13 @@
 //! Our lines inside somebody else's file, between `# blueprint:begin` and `# blueprint:end`. Pure text; every other byte stays as it was.
 
 /// The first line of a block starts with this (after its indent).
-pub const BEGIN: &str = "# blueprint:begin";
+pub(crate) const BEGIN: &str = "# blueprint:begin";
 /// The last line of a block.
-pub const END: &str = "# blueprint:end";
+pub(crate) const END: &str = "# blueprint:end";
 
 /// Markers that do not pair up: somebody edited the file, and only a person can tell what was meant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum MarkerError {
+pub(crate) enum MarkerError {
     /// A second begin before an end, or no end.
     #[error("line {line}: `# blueprint:begin` without its `# blueprint:end`")]
     Unclosed {
@@ -23,7 +23,7 @@ pub enum MarkerError {
 }
 
 /// The text without any block of ours.
-pub fn without(text: &str) -> Result<String, MarkerError> {
+pub(crate) fn without(text: &str) -> Result<String, MarkerError> {
     let mut kept = String::with_capacity(text.len());
     let mut open = None;
     for (index, line) in text.split_inclusive('\n').enumerate() {
@@ -45,7 +45,7 @@ pub fn without(text: &str) -> Result<String, MarkerError> {
 }
 
 /// Our lines alone, markers and indents left out.
-pub fn only(text: &str) -> String {
+pub(crate) fn only(text: &str) -> String {
     let mut inside = false;
     let mut lines = Vec::new();
     for line in text.lines().map(str::trim) {
@@ -61,7 +61,7 @@ pub fn only(text: &str) -> String {
 }
 
 /// A block of these lines, each with `indent`; `why` follows the begin marker.
-pub fn block<'a>(indent: &str, why: &str, lines: impl IntoIterator<Item = &'a str>) -> String {
+pub(crate) fn block<'a>(indent: &str, why: &str, lines: impl IntoIterator<Item = &'a str>) -> String {
     let mut block = format!("{indent}{BEGIN}{}{why}\n", if why.is_empty() { "" } else { " " });
     for line in lines {
         block.push_str(indent);
