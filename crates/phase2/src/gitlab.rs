@@ -57,6 +57,6 @@ impl Installer for Gitlab {
     }
 
     async fn smoke(&self, work: Work<'_>) -> Vec<CheckResult> {
-        checks::run(work).await
+        Box::pin(checks::run(work)).await
     }
 }

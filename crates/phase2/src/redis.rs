@@ -30,7 +30,7 @@ const RELEASE: ReleaseSpec = ReleaseSpec {
     namespace: names::REDIS,
     skip_crds: false,
     skip_schema_validation: false,
-    timeout: Duration::from_secs(300),
+    timeout: Duration::from_mins(5),
 };
 
 const MASTER: Workload = Workload {
@@ -93,10 +93,10 @@ impl Installer for Redis {
         if secret_changed && ran_before {
             restart(work, &mut outcome).await?;
         }
-        MASTER.wait(work, Duration::from_secs(300)).await?;
+        MASTER.wait(work, Duration::from_mins(5)).await?;
         if answer(work, &password).await? == Ping::WrongPassword {
             restart(work, &mut outcome).await?;
-            MASTER.wait(work, Duration::from_secs(300)).await?;
+            MASTER.wait(work, Duration::from_mins(5)).await?;
         }
         wait_for_pong(work, &password).await?;
         Ok(outcome)
@@ -206,7 +206,7 @@ async fn wait_for_pong(work: Work<'_>, password: &SecretString) -> Result<(), Er
         .cluster
         .wait_until(
             "a PONG from Redis",
-            Duration::from_secs(60),
+            Duration::from_mins(1),
             Duration::from_secs(1),
             &say,
             attempt,

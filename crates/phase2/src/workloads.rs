@@ -42,7 +42,7 @@ impl Workload {
         work.context
             .cluster
             .wait(&target, &workload_ready, &|blocker| {
-                work.progress.waiting(blocker)
+                work.progress.waiting(blocker);
             })
             .await?;
         Ok(())

@@ -80,7 +80,7 @@ async fn ui(work: Work<'_>) -> Result<String, Error> {
     Ok(format!("{url} answered 200, only our CA trusted"))
 }
 
-/// A signed ListBuckets by public name: proves certificate, listener, route, grant and keys at once.
+/// A signed `ListBuckets` by public name: proves certificate, listener, route, grant and keys at once.
 async fn minio_by_name(work: Work<'_>) -> Result<String, Error> {
     let host = work.context.settings.host("minio");
     let keys = keys_in_cluster(work)

@@ -108,7 +108,7 @@ async fn restart_openbao_for_its_seal(work: Work<'_>, outcome: &mut Outcome) -> 
         BUNDLED_OPENBAO.describe()
     ));
     // A moment for the controller to see the new generation before readiness is judged.
-    BUNDLED_OPENBAO.wait(work, Duration::from_secs(300)).await
+    BUNDLED_OPENBAO.wait(work, Duration::from_mins(5)).await
 }
 
 async fn wanted(work: Work<'_>) -> Result<Vec<SecretManifest>, Error> {

@@ -15,7 +15,7 @@ use crate::names;
 use crate::workloads::Workload;
 
 /// For everything together: a first start pulls gigabytes and migrates the database.
-const DEADLINE: Duration = Duration::from_secs(20 * 60);
+const DEADLINE: Duration = Duration::from_mins(20);
 
 const fn workload(kind: &'static str, name: &'static str, pods: &'static str) -> Workload {
     Workload {
@@ -197,7 +197,7 @@ async fn wait_programmed(work: Work<'_>, deadline: Duration) -> Result<(), Error
     work.context
         .cluster
         .wait(&target, &condition_true("Programmed"), &|blocker| {
-            work.progress.waiting(blocker)
+            work.progress.waiting(blocker);
         })
         .await?;
     Ok(())

@@ -17,7 +17,7 @@ const RELEASE: ReleaseSpec = ReleaseSpec {
     namespace: names::GITLAB,
     skip_crds: true,
     skip_schema_validation: true,
-    timeout: Duration::from_secs(20 * 60),
+    timeout: Duration::from_mins(20),
 };
 
 /// Whether it is deployed with the wanted values.

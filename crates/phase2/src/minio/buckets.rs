@@ -185,7 +185,7 @@ async fn open(work: Work<'_>, keys: &Keys) -> Result<S3, Error> {
     Ok(cluster
         .wait_until(
             "an answer from MinIO's S3 API",
-            Duration::from_secs(60),
+            Duration::from_mins(1),
             Duration::from_secs(1),
             &say,
             attempt,

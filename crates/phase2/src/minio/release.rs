@@ -30,7 +30,7 @@ const RELEASE: ReleaseSpec = ReleaseSpec {
     namespace: names::MINIO,
     skip_crds: false,
     skip_schema_validation: false,
-    timeout: Duration::from_secs(300),
+    timeout: Duration::from_mins(5),
 };
 
 const SERVER: Workload = Workload {
@@ -82,10 +82,10 @@ impl Installer for Minio {
         if secret_changed && ran_before {
             restart(work, &mut outcome).await?;
         }
-        SERVER.wait(work, Duration::from_secs(300)).await?;
+        SERVER.wait(work, Duration::from_mins(5)).await?;
         if matches!(list(work, &keys).await?, Err(S3Error::Rejected(_))) {
             restart(work, &mut outcome).await?;
-            SERVER.wait(work, Duration::from_secs(300)).await?;
+            SERVER.wait(work, Duration::from_mins(5)).await?;
         }
         wait_for_s3(work, &keys).await?;
         Ok(outcome)
@@ -203,7 +203,7 @@ async fn wait_for_s3(work: Work<'_>, keys: &Keys) -> Result<(), Error> {
         .cluster
         .wait_until(
             "an answer from MinIO's S3 API",
-            Duration::from_secs(120),
+            Duration::from_mins(2),
             Duration::from_secs(1),
             &say,
             attempt,

@@ -20,7 +20,7 @@ pub(crate) const REGION: &str = "us-east-1";
 pub(crate) const PODS: &str = "app=minio,release=minio";
 
 const PORT: u16 = 9000;
-const SIGNED_FOR: Duration = Duration::from_secs(300);
+const SIGNED_FOR: Duration = Duration::from_mins(5);
 const ANSWER_WITHIN: Duration = Duration::from_secs(10);
 
 /// Access key and secret key.
@@ -51,7 +51,8 @@ pub(crate) struct S3 {
     http: Client,
     endpoint: Url,
     keys: Keys,
-    _forward: Option<LocalForward>,
+    /// Keeps the way open.
+    forward: Option<LocalForward>,
 }
 
 impl S3 {
@@ -77,7 +78,7 @@ impl S3 {
             .port_forward(names::MINIO, name, PORT)
             .await?;
         let mut s3 = Self::at(&format!("http://{}/", forward.address()), keys)?;
-        s3._forward = Some(forward);
+        s3.forward = Some(forward);
         Ok(Ok(s3))
     }
 
@@ -100,7 +101,7 @@ impl S3 {
             http,
             endpoint,
             keys: keys.clone(),
-            _forward: None,
+            forward: None,
         })
     }
 
@@ -230,7 +231,7 @@ fn failed(action: &str, found: &str) -> Error {
     }
 }
 
-/// `<Name>` of a ListAllMyBucketsResult occurs only inside `<Bucket>`, and bucket names need no unescaping.
+/// `<Name>` of a `ListAllMyBucketsResult` occurs only inside `<Bucket>`, and bucket names need no unescaping.
 fn bucket_names(answer: &str) -> BTreeSet<String> {
     between(answer, "<Name>", "</Name>")
         .map(str::to_owned)

@@ -120,9 +120,7 @@ mod tests {
         use Health::{Active, Sealed, Standby, Uninitialised};
         use JournalState::{Answered, Clean, Done, Intended};
         match (journal, health, rows, same_database) {
-            (Clean, Uninitialised, Rows::None, _) | (Intended, Uninitialised, Rows::None, _) => {
-                Init
-            }
+            (Clean | Intended, Uninitialised, Rows::None, _) => Init,
             (Clean, Uninitialised, Rows::Some, _) => Refuse(Reason::RowsWithoutInit),
             (Clean, Sealed | Active | Standby, _, _) => Refuse(Reason::ServerWithoutKeys),
             (Intended, Uninitialised, Rows::Some, true) | (Intended, Sealed, _, true) => {

@@ -192,7 +192,7 @@ async fn wait_active(work: Work<'_>, client: &Client) -> Result<(), Error> {
     cluster
         .wait_until(
             "OpenBao to be active",
-            Duration::from_secs(60),
+            Duration::from_mins(1),
             Duration::from_millis(250),
             &say,
             attempt,

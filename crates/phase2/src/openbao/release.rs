@@ -28,7 +28,7 @@ const RELEASE: ReleaseSpec = ReleaseSpec {
     namespace: names::OPENBAO,
     skip_crds: false,
     skip_schema_validation: false,
-    timeout: Duration::from_secs(300),
+    timeout: Duration::from_mins(5),
 };
 
 /// The release's state; whether the server is unsealed is looked at elsewhere.
@@ -89,11 +89,11 @@ async fn outdated(work: Work<'_>) -> Result<Option<String>, Error> {
         namespace: Some(names::OPENBAO),
         name: STATEFUL_SET,
         pods: None,
-        deadline: Duration::from_secs(60),
+        deadline: Duration::from_mins(1),
     };
     let set = cluster
         .wait(&target, &observed, &|blocker| {
-            work.progress.waiting(blocker)
+            work.progress.waiting(blocker);
         })
         .await?;
     let wanted = set
@@ -133,7 +133,7 @@ pub(super) async fn replace_pod(work: Work<'_>) -> Result<(), Error> {
             "Pod",
             Some(names::OPENBAO),
             POD,
-            Duration::from_secs(60),
+            Duration::from_mins(1),
         )
         .await?;
     wait_running(work).await
@@ -164,7 +164,7 @@ pub(super) async fn wait_stopped(work: Work<'_>) -> Result<(), Error> {
         namespace: Some(names::OPENBAO),
         name: STATEFUL_SET,
         pods: None,
-        deadline: Duration::from_secs(120),
+        deadline: Duration::from_mins(2),
     };
     work.context
         .cluster
@@ -197,7 +197,7 @@ pub(super) async fn wait_running(work: Work<'_>) -> Result<(), Error> {
         namespace: Some(names::OPENBAO),
         name: POD,
         pods: Some(PODS),
-        deadline: Duration::from_secs(300),
+        deadline: Duration::from_mins(5),
     };
     work.context
         .cluster
@@ -267,10 +267,16 @@ fn percent_encoded(text: &str) -> Zeroizing<String> {
         if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
             encoded.push(char::from(byte));
         } else {
-            encoded.push_str(&format!("%{byte:02X}"));
+            encoded.push('%');
+            encoded.push(hex_digit(byte >> 4));
+            encoded.push(hex_digit(byte & 15));
         }
     }
     encoded
+}
+
+fn hex_digit(half: u8) -> char {
+    char::from(b"0123456789ABCDEF"[usize::from(half & 15)])
 }
 
 #[cfg(test)]

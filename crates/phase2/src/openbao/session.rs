@@ -61,7 +61,7 @@ pub(super) async fn open_when_answering(work: Work<'_>) -> Result<Session, Error
     Ok(cluster
         .wait_until(
             "an answer from OpenBao",
-            Duration::from_secs(180),
+            Duration::from_mins(3),
             Duration::from_millis(500),
             &say,
             attempt,
