@@ -10,7 +10,7 @@ use serde_json::json;
 
 use crate::{cluster_with, config_map, nobody};
 
-fn for_map<'a>(namespace: &'a str, deadline: Duration) -> WaitFor<'a> {
+fn for_map(namespace: &str, deadline: Duration) -> WaitFor<'_> {
     WaitFor {
         what: "the map",
         api_version: "v1",
@@ -83,7 +83,7 @@ async fn a_wait_outlives_a_restart_of_the_api_server() {
             .await
             .unwrap();
     };
-    let target = for_map("default", Duration::from_secs(60));
+    let target = for_map("default", Duration::from_mins(1));
     let (found, ()) = tokio::join!(cluster.wait(&target, &judge, &say), restart);
     assert_eq!(found.unwrap().data["data"]["ready"], "yes");
     let said = said.lock().unwrap();
@@ -127,7 +127,7 @@ async fn a_hopeless_state_ends_the_wait_at_once() {
     let started = Instant::now();
     let error = cluster
         .wait(
-            &for_map("wait-hopeless", Duration::from_secs(60)),
+            &for_map("wait-hopeless", Duration::from_mins(1)),
             &judge,
             &nobody,
         )
