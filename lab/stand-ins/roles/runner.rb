@@ -34,7 +34,7 @@ class Runner
   def verify
     url, token = configured
     status = call(url, Net::HTTP::Post, 'runners/verify', token: token)
-    abort "ERROR: Verifying runner... #{status == '403' ? 'is removed' : "failed: status=#{status}"}" unless status == '200'
+    abort "ERROR: Verifying runner... #{status == '403' ? 'is not valid' : "failed: status=#{status}"}" unless status == '200'
     say 'Verifying runner... is valid'
   end
 
