@@ -1,0 +1,196 @@
+//! The client against a real OpenBao that keeps everything in memory. It needs `bao` in the folder that `BLUEPRINT_TEST_BIN` names:
+//! `cargo test -p blueprint-openbao --test server -- --ignored`.
+
+#![expect(clippy::unwrap_used, clippy::panic, reason = "tests")]
+
+use std::collections::BTreeMap;
+use std::net::{SocketAddr, TcpListener};
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use blueprint_openbao::{Client, Health, InitFile, Journal, JournalState};
+use secrecy::{ExposeSecret as _, SecretString};
+
+/// A server of the test's own, killed with it.
+struct Server {
+    process: Child,
+    folder: tempfile::TempDir,
+    address: SocketAddr,
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // Either fails only when the server has ended by itself.
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+impl Server {
+    async fn start() -> Self {
+        let binaries = std::env::var_os("BLUEPRINT_TEST_BIN")
+            .unwrap_or_else(|| panic!("BLUEPRINT_TEST_BIN does not name a folder with bao"));
+        let folder = tempfile::tempdir().unwrap();
+        let address = TcpListener::bind("127.0.0.1:0")
+            .unwrap()
+            .local_addr()
+            .unwrap();
+        let config = folder.path().join("server.hcl");
+        let text = format!(
+            "storage \"inmem\" {{}}\nlistener \"tcp\" {{ address = \"{address}\" tls_disable = true }}\napi_addr = \"http://{address}\"\n"
+        );
+        std::fs::write(&config, text).unwrap();
+        let process = Command::new(PathBuf::from(binaries).join("bao"))
+            .arg("server")
+            .arg(format!("-config={}", config.display()))
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let server = Self {
+            process,
+            folder,
+            address,
+        };
+        let client = server.client();
+        let answers = async {
+            while client.health().await.is_err() {
+                tokio::time::sleep(Duration::from_millis(50)).await;
+            }
+        };
+        tokio::time::timeout(Duration::from_secs(30), answers)
+            .await
+            .unwrap();
+        server
+    }
+
+    fn client(&self) -> Client {
+        // Another test may have installed it already.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        Client::new(self.address)
+    }
+}
+
+fn data(pairs: &[(&str, &str)]) -> BTreeMap<String, SecretString> {
+    pairs
+        .iter()
+        .map(|(key, value)| ((*key).to_owned(), SecretString::from(*value)))
+        .collect()
+}
+
+#[tokio::test]
+#[ignore = "needs bao in the folder that BLUEPRINT_TEST_BIN names"]
+async fn from_an_empty_server_to_a_secret_and_back() {
+    let server = Server::start().await;
+    let client = server.client();
+    let init_file = server.folder.path().join("secrets/openbao-init.json");
+    let journal = Journal::beside(&init_file);
+
+    assert_eq!(client.health().await.unwrap(), Health::Uninitialised);
+    let status = client.seal_status().await.unwrap();
+    assert!(!status.initialized && status.sealed);
+    assert_eq!(status.storage_type, "inmem");
+    assert!(!status.version.is_empty());
+
+    journal.intend("7413").unwrap();
+    let raw = client.init(5, 3).await.unwrap();
+    journal.answered(&raw).unwrap();
+    let init = InitFile::from_init_answer(&raw, 5, 3, &init_file).unwrap();
+    init.write(&init_file).unwrap();
+    journal.done().unwrap();
+    assert_eq!(journal.state().unwrap(), JournalState::Done);
+
+    assert_eq!(client.init(5, 3).await.unwrap_err().status(), Some(400));
+    assert_eq!(client.health().await.unwrap(), Health::Sealed);
+    let foreign = SecretString::from("AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA");
+    let init = InitFile::read(&init_file).unwrap().unwrap();
+    client.unseal(&init.unseal_keys[0]).await.unwrap();
+    client.unseal(&init.unseal_keys[1]).await.unwrap();
+    assert_eq!(
+        client.unseal(&foreign).await.unwrap_err().status(),
+        Some(400)
+    );
+    for key in init.unseal_keys.iter().take(3) {
+        client.unseal(key).await.unwrap();
+    }
+    assert!(
+        !client.unseal(&init.unseal_keys[0]).await.unwrap().sealed,
+        "unsealing again is no error"
+    );
+    assert_eq!(client.health().await.unwrap(), Health::Active);
+
+    secrets_round_trip(&client, init.root_token).await;
+}
+
+async fn secrets_round_trip(client: &Client, root_token: SecretString) {
+    assert!(
+        !client
+            .with_token(SecretString::from("s.wrong"))
+            .token_works()
+            .await
+            .unwrap()
+    );
+    let client = client.with_token(root_token);
+    assert!(client.token_works().await.unwrap());
+
+    assert_eq!(
+        client
+            .kv_read("secret", "gitlab/runner")
+            .await
+            .unwrap_err()
+            .status(),
+        Some(404),
+        "nothing is mounted yet"
+    );
+    assert!(client.ensure_kv2("secret").await.unwrap());
+    assert!(!client.ensure_kv2("secret").await.unwrap());
+    let cubbyhole = client.ensure_kv2("cubbyhole").await.unwrap_err();
+    assert!(
+        cubbyhole
+            .to_string()
+            .contains("cubbyhole mounted at cubbyhole/"),
+        "{cubbyhole}"
+    );
+
+    assert!(
+        client
+            .kv_read("secret", "gitlab/runner")
+            .await
+            .unwrap()
+            .is_none()
+    );
+    client
+        .kv_write(
+            "secret",
+            "gitlab/runner",
+            &data(&[("registration_token", "glrt-x"), ("other", "y")]),
+        )
+        .await
+        .unwrap();
+    client
+        .kv_write(
+            "secret",
+            "gitlab/runner",
+            &data(&[("registration_token", "\"quoted\" \\ é\n")]),
+        )
+        .await
+        .unwrap();
+    let read = client
+        .kv_read("secret", "gitlab/runner")
+        .await
+        .unwrap()
+        .unwrap();
+    assert_eq!(read.len(), 1, "a write replaces all keys");
+    assert_eq!(
+        read["registration_token"].expose_secret(),
+        "\"quoted\" \\ é\n"
+    );
+
+    let nobody = client
+        .with_token(SecretString::from("s.wrong"))
+        .kv_read("secret", "gitlab/runner")
+        .await
+        .unwrap_err();
+    assert_eq!(nobody.status(), Some(403));
+}
