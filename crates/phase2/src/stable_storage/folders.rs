@@ -3,6 +3,7 @@
 //! Only the top folder is ever touched; what is in it belongs to the component.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use blueprint_cluster::{Node, Nodes};
 use blueprint_pipeline::Outcome;
@@ -152,12 +153,16 @@ async fn check_shared(nodes: &Nodes, running: &[Node], root: &str) -> Result<(),
     let mut seen: Option<(String, &Node)> = None;
     for node in running {
         let output = nodes
-            .exec(node, &["stat", "--format", "%m|%d:%i", root], None)
+            .exec(node, &["stat", "--format", "%d:%i", root], None)
             .await?;
-        let (mount, identity) = output.stdout.trim().split_once('|').unwrap_or(("", ""));
-        if let Some(found) = inner_mount(output.code, mount) {
+        // Not `stat %m`: it tells mounts apart by device, and a bind mount of the host may lie on the same one as the node's /var.
+        let mounts = nodes
+            .run(node, &["cat", "/proc/self/mountinfo"], None)
+            .await?;
+        if let Some(found) = inner_mount(output.code, mount_point(&mounts, root)) {
             return Err(refused(root, format!("on node {} {found}", node.name)));
         }
+        let identity = output.stdout.trim();
         match &seen {
             Some((first, other)) if first != identity => {
                 return Err(refused(
@@ -173,6 +178,16 @@ async fn check_shared(nodes: &Nodes, running: &[Node], root: &str) -> Result<(),
         }
     }
     Ok(())
+}
+
+/// The mount point that `path` lies on: the longest one in mountinfo (its fifth field, proc(5)) that is a parent of it.
+fn mount_point<'a>(mountinfo: &'a str, path: &str) -> &'a str {
+    mountinfo
+        .lines()
+        .filter_map(|line| line.split(' ').nth(4))
+        .filter(|mount| Path::new(path).starts_with(mount))
+        .max_by_key(|mount| mount.len())
+        .unwrap_or("/")
 }
 
 /// What is wrong with the mount point that a path lies on. kind keeps /var of a node on an anonymous volume that goes with the node.
@@ -222,6 +237,21 @@ mod tests {
         for wrong in ["500", "600", "0", ""] {
             assert!(!owner_may_use(wrong), "{wrong}");
         }
+    }
+
+    #[test]
+    fn a_bind_mount_on_the_device_of_var_is_told_from_var() {
+        let mounts = "1 0 0:1 / / rw - overlay o rw\n2 1 254:0 /v /var rw - ext4 /dev/vda rw\n3 2 254:0 /s /var/local/shared rw - ext4 /dev/vda rw\n";
+        assert_eq!(
+            mount_point(mounts, "/var/local/shared"),
+            "/var/local/shared"
+        );
+        assert_eq!(
+            mount_point(mounts, "/var/local/shared/redis"),
+            "/var/local/shared"
+        );
+        assert_eq!(mount_point(mounts, "/var/local/sharedother"), "/var");
+        assert_eq!(mount_point(mounts, "/srv"), "/");
     }
 
     #[test]
