@@ -1,7 +1,10 @@
 //! The kind cluster: the workspace's configuration, completed for the lab, and what is loaded into its nodes.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
@@ -15,7 +18,13 @@ use crate::report::Reporter;
 /// Where the API server listens, inside the lab's namespace; fixed, so that a recreated cluster has the same address.
 const API_PORT: u16 = 36443;
 /// Kept from the cluster's start until its nodes are Ready.
-const READY_DEADLINE: &str = "180s";
+const READY_DEADLINE: Duration = Duration::from_mins(3);
+/// How often the nodes are looked at; there is no watch across an API server that is just starting.
+const POLL: Duration = Duration::from_millis(500);
+/// A node a line: name, address, the status of its Ready condition.
+const NODE_STATE: &str = r#"jsonpath={range .items[*]}{.metadata.name} {.status.addresses[?(@.type=="InternalIP")].address} {.status.conditions[?(@.type=="Ready")].status}{"\n"}{end}"#;
+/// A container a line: name, address.
+const ADDRESS: &str = "{{.Name}} {{range .NetworkSettings.Networks}}{{.IPAddress}}{{end}}";
 
 /// kubelet refuses cgroup v1 and expects systemd unless told otherwise.
 const CGROUP_V1_PATCH: &str = "kind: KubeletConfiguration
@@ -55,12 +64,17 @@ impl<'a> Cluster<'a> {
         self
     }
 
-    /// Creates the cluster, starts its stopped nodes, or finds it running.
-    pub(crate) fn ensure(&self, image: &str, report: &Reporter) -> Result<()> {
-        let nodes = self.nodes()?;
-        if nodes.is_empty() {
-            return self.create(image, report);
+    /// Creates the cluster, starts its stopped nodes, or finds it running. The node image is asked for only when
+    /// there is a cluster to create.
+    pub(crate) fn ensure(
+        &self,
+        node_image: impl FnOnce() -> Result<String>,
+        report: &Reporter,
+    ) -> Result<()> {
+        if self.nodes()?.is_empty() {
+            return self.create(&node_image()?, report);
         }
+        raise_inotify_limits();
         let stopped = self
             .engine
             .docker()
@@ -136,16 +150,53 @@ impl<'a> Cluster<'a> {
         Ok(path)
     }
 
+    /// Waits until every node is Ready at the address its container has now. After a restart the API server first
+    /// refuses (its roles are not loaded yet) and then shows nodes as they were.
     fn wait_ready(&self) -> Result<()> {
-        let wait = self.engine.command("kubectl").args([
-            "wait",
-            "node",
-            "--all",
-            "--for=condition=Ready",
-            &format!("--timeout={READY_DEADLINE}"),
-        ]);
-        wait.output()?;
-        Ok(())
+        let begun = Instant::now();
+        loop {
+            let state = self.blockers();
+            if state.is_empty() {
+                return Ok(());
+            }
+            if begun.elapsed() > READY_DEADLINE {
+                return Err(Error::Deadline {
+                    what: "every node Ready".to_owned(),
+                    after: READY_DEADLINE,
+                    seen: format!(": {state}"),
+                });
+            }
+            thread::sleep(POLL);
+        }
+    }
+
+    /// What keeps the nodes from being Ready; empty when nothing does.
+    fn blockers(&self) -> String {
+        let nodes = self
+            .engine
+            .command("kubectl")
+            .args(["get", "nodes", "--output", NODE_STATE])
+            .output();
+        let addresses = self.addresses();
+        match (nodes, addresses) {
+            (Ok(nodes), Ok(addresses)) => unready(&nodes, &addresses),
+            (Err(error), _) | (_, Err(error)) => error.to_string(),
+        }
+    }
+
+    /// Container name → its address in the engine's network.
+    fn addresses(&self) -> Result<BTreeMap<String, String>> {
+        let text = self
+            .engine
+            .docker()
+            .args(["inspect", "--format", ADDRESS])
+            .args(self.nodes()?)
+            .output()?;
+        Ok(text
+            .lines()
+            .filter_map(|line| line.trim_start_matches('/').split_once(' '))
+            .map(|(name, address)| (name.to_owned(), address.to_owned()))
+            .collect())
     }
 
     fn export_kubeconfig(&self) -> Result<()> {
@@ -177,6 +228,21 @@ impl<'a> Cluster<'a> {
     }
 }
 
+/// The nodes that are not Ready at their present address.
+fn unready(nodes: &str, addresses: &BTreeMap<String, String>) -> String {
+    let ready = |name: &str, address: &str| {
+        nodes
+            .lines()
+            .any(|line| line.split_whitespace().collect::<Vec<_>>() == [name, address, "True"])
+    };
+    addresses
+        .iter()
+        .filter(|(name, address)| !ready(name, address))
+        .map(|(name, _)| name.as_str())
+        .collect::<Vec<_>>()
+        .join(", ")
+}
+
 fn merge(mut config: Value, in_namespace: bool, systemd_cgroup: bool) -> Value {
     if in_namespace {
         config["networking"]["apiServerAddress"] = json!("127.0.0.1");
@@ -197,6 +263,20 @@ fn merge(mut config: Value, in_namespace: bool, systemd_cgroup: bool) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_node_that_is_ready_at_an_old_address_is_not_ready() {
+        let addresses = |text: &str| {
+            text.split(' ')
+                .filter_map(|pair| pair.split_once('='))
+                .map(|(a, b)| (a.to_owned(), b.to_owned()))
+                .collect::<BTreeMap<_, _>>()
+        };
+        let nodes = "cp 172.18.0.2 True\nw1 172.18.0.3 True\nw2 172.18.0.4 Unknown\n";
+        let now = addresses("cp=172.18.0.2 w1=172.18.0.9 w2=172.18.0.4");
+        assert_eq!(unready(nodes, &now), "w1, w2");
+        assert_eq!(unready(nodes, &addresses("cp=172.18.0.2")), "");
+    }
 
     #[test]
     fn the_lab_adds_to_the_configuration_and_takes_nothing_away() {

@@ -114,7 +114,7 @@ pub(crate) fn up(lab: &LabHome, blueprint: Option<&Path>, report: &Reporter) -> 
     if let Some(program) = blueprint {
         cluster = cluster.through(program);
     }
-    report.stage("cluster", || cluster.ensure(&node, report))?;
+    report.stage("cluster", || cluster.ensure(|| Ok(node), report))?;
     report.stage("load", || cluster.load(&images, report))?;
     let stand_ins = recipes.stand_ins().into_iter().map(str::to_owned).collect();
     Ok(Running { engine, stand_ins })
@@ -146,8 +146,9 @@ fn cluster(command: &ClusterCommand, lab: &LabHome, report: &Reporter) -> Result
             let go = GoBinaries::open(lab)?;
             go.ensure("kind", report)?;
             go.ensure("kubectl", report)?;
-            let node = node_image::ensure(lab, &engine, &go, report)?;
-            report.stage("cluster", || cluster.ensure(&node, report))
+            report.stage("cluster", || {
+                cluster.ensure(|| node_image::ensure(lab, &engine, &go, report), report)
+            })
         }
         ClusterCommand::Delete => {
             GoBinaries::open(lab)?.ensure("kind", report)?;

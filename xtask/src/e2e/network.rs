@@ -53,7 +53,7 @@ pub(super) fn https_from_a_pod(scene: &mut Scene) -> Result<Evidence> {
         &ca,
         &["bash", "-c", FETCH, "fetch", HEALTH],
     )?;
-    expect(code == "200", "200", format!("{code} from {}", TOOLBOX))
+    expect(code == "200", "200", format!("{code} from {TOOLBOX}"))
 }
 
 pub(super) fn https_from_a_node(scene: &mut Scene) -> Result<Evidence> {
