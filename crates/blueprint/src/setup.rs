@@ -75,6 +75,36 @@ pub(crate) fn pins(workspace: &Workspace, profile: Option<ProfileName>) -> Resul
     })
 }
 
+/// A kubeconfig for commands that ask nothing of a cluster: its server is nowhere.
+const NOWHERE: &str = "{apiVersion: v1, kind: Config, current-context: kind-nowhere, users: [{name: nobody, user: {}}], \
+     clusters: [{name: nowhere, cluster: {server: 'https://127.0.0.1:9'}}], \
+     contexts: [{name: kind-nowhere, context: {cluster: nowhere, user: nobody}}]}\n";
+
+/// What a command needs that works on files alone, in a workspace without a cluster as well.
+pub(crate) async fn without_cluster(app: &App, pins: Pins) -> Result<Context, Problem> {
+    let failed = |error: std::io::Error| {
+        Problem::failed("failed to write a temporary file").caused_by(&error)
+    };
+    let kubeconfig = tempfile::NamedTempFile::new().map_err(failed)?;
+    std::fs::write(kubeconfig.path(), NOWHERE).map_err(failed)?;
+    let options = ConnectOptions {
+        kubeconfig: Some(kubeconfig.path().to_owned()),
+        ..ConnectOptions::default()
+    };
+    let cluster = Cluster::connect(&options).await?;
+    Ok(Context {
+        cluster,
+        helm: Helm::locate(None, None, None, &app.workspace.state()).ok(),
+        cache: pins.cache,
+        versions: pins.versions,
+        references: pins.references,
+        settings: pins.settings,
+        workspace: app.workspace.clone(),
+        nodes: None,
+        no_engine: None,
+    })
+}
+
 /// Decides which cluster is meant and gathers everything around it. Nothing is asked of the cluster yet; helm and engine may be missing, pre-flight says so.
 pub(crate) async fn phase2(
     app: &App,
@@ -107,10 +137,8 @@ pub(crate) async fn phase2(
         .unwrap_or(&settings.cluster);
     let (nodes, no_engine) = match Nodes::connect(kind_cluster).await {
         Ok(nodes) => (Some(nodes), None),
-        Err(error) => {
-            app.printer.detail(&error.to_string());
-            (None, Some(error.to_string()))
-        }
+        Err(blueprint_cluster::Error::NoEngine { socket, .. }) => (None, Some(socket)),
+        Err(error) => (None, Some(error.to_string())),
     };
     let workspace = app.workspace.clone();
     let context = Context {

@@ -6,7 +6,7 @@ use clap::Subcommand;
 use crate::app::App;
 use crate::exit_code::ExitCode;
 use crate::problem::Problem;
-use crate::setup::{self, ClusterArgs};
+use crate::setup::{self, ProfileName};
 use crate::words::count;
 
 /// Check the values and references before anything is installed
@@ -19,14 +19,21 @@ pub(crate) struct Args {
 #[derive(Debug, Subcommand)]
 enum Action {
     /// Check them against their schemas, and for Secrets, classes and listeners that nobody makes
-    Validate(ClusterArgs),
+    Validate(ValidateArgs),
+}
+
+#[derive(Debug, clap::Args)]
+struct ValidateArgs {
+    /// The profile to check; wins over blueprint.yaml
+    #[arg(long, value_enum)]
+    profile: Option<ProfileName>,
 }
 
 pub(crate) async fn run(args: Args, app: &App) -> Result<ExitCode, Problem> {
-    let Action::Validate(cluster) = args.action;
-    let pins = setup::pins(&app.workspace, cluster.profile)?;
-    let phase2 = setup::phase2(app, &cluster, pins).await?;
-    let validation = validate::validate(&phase2.context).await?;
+    let Action::Validate(args) = args.action;
+    let pins = setup::pins(&app.workspace, args.profile)?;
+    let context = setup::without_cluster(app, pins).await?;
+    let validation = validate::validate(&context).await?;
     for line in &validation.checked {
         app.printer.detail(line);
     }

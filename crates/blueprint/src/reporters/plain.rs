@@ -1,12 +1,16 @@
 //! Lines, for CI and everything that is not a terminal: `[bootstrap] Step 7/13  Install MinIO + 11 buckets`.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use blueprint_pipeline::{Event, EventSink, Outcome, Table};
 
 use super::tally::Tally;
+use crate::columns::wrapped;
 use crate::printer::{Look, Paint, Printer};
 use crate::words::duration;
+
+/// Lists of tasks are broken here.
+const WIDTH: usize = 80;
 
 /// The reporter.
 pub(super) struct Plain {
@@ -39,6 +43,8 @@ struct Lines {
     announced: BTreeSet<u8>,
     width: usize,
     tally: Tally,
+    /// What did not run, by the reason at the root of it.
+    skipped: BTreeMap<String, Vec<String>>,
 }
 
 impl Lines {
@@ -55,6 +61,7 @@ impl Lines {
             announced: BTreeSet::new(),
             width,
             tally: Tally::default(),
+            skipped: BTreeMap::new(),
         }
     }
 
@@ -77,13 +84,11 @@ impl Lines {
                 let words = format!("failed after {}", duration(*seconds));
                 self.task(task, [self.paint.apply(Look::Bad, &words).as_str()])
             }
-            Event::TaskSkipped { task, reason, .. } => self.task(
-                task,
-                [self
-                    .paint
-                    .apply(Look::Warning, &format!("not run: {reason}"))
-                    .as_str()],
-            ),
+            Event::TaskSkipped { task, reason, .. } => {
+                let root = root_of(reason);
+                self.skipped.entry(root).or_default().push(task.clone());
+                Vec::new()
+            }
             Event::RunFinished { .. } => self.ended(event),
         }
     }
@@ -127,6 +132,21 @@ impl Lines {
         lines
     }
 
+    /// One paragraph for each root: after a failed pre-flight that is every other task.
+    fn not_run(&self) -> Vec<String> {
+        let mut lines = Vec::new();
+        for (root, tasks) in &self.skipped {
+            let words = format!("not run, because {root}: {}", tasks.join(", "));
+            let parts = wrapped(&words, WIDTH);
+            lines.extend(
+                parts
+                    .iter()
+                    .map(|part| format!("[bootstrap]   {}", self.paint.apply(Look::Warning, part))),
+            );
+        }
+        lines
+    }
+
     fn ended(&self, event: &Event) -> Vec<String> {
         let Some((well, line)) = self.tally.last_line(event) else {
             return Vec::new();
@@ -136,10 +156,11 @@ impl Lines {
         } else {
             (Look::Bad, "Stopped")
         };
-        let mut lines = vec![format!(
+        let mut lines = self.not_run();
+        lines.push(format!(
             "[bootstrap] {} {line}",
             self.paint.apply(look, &format!("{word}:"))
-        )];
+        ));
         if !well {
             lines.push(
                 "[bootstrap] What is done stays; `blueprint up` goes on from here.".to_owned(),
@@ -147,6 +168,12 @@ impl Lines {
         }
         lines
     }
+}
+
+/// `needs gitlab, which needs redis, which failed` → `redis failed`.
+fn root_of(reason: &str) -> String {
+    let last = reason.rsplit("needs ").next().unwrap_or(reason);
+    last.replacen(", which failed", " failed", 1)
 }
 
 #[cfg(test)]
@@ -170,6 +197,18 @@ mod tests {
             step,
             title: String::new(),
         }
+    }
+
+    #[test]
+    fn the_root_of_a_chain_is_what_failed() {
+        assert_eq!(
+            root_of("needs gitlab, which needs redis, which failed"),
+            "redis failed"
+        );
+        assert_eq!(
+            root_of("the run was interrupted"),
+            "the run was interrupted"
+        );
     }
 
     #[test]
