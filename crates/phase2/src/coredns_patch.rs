@@ -27,7 +27,7 @@ const KUBE_SYSTEM: &str = "kube-system";
 const REFERENCE: &str = "gitlab-gateway-service.yaml";
 /// On the pod template: the digest of our lines. A new value rolls the pods; a run that was cut off before it finds the old one and goes on.
 const ANNOTATION: &str = "blueprint/corefile";
-const ROLLOUT: Duration = Duration::from_secs(180);
+const ROLLOUT: Duration = Duration::from_mins(3);
 
 /// The smoke row that the facts add to the table.
 pub const ROW: &str = "Names of the domain resolve in the cluster";
@@ -55,9 +55,21 @@ const SERVERS: [Server; 2] = [
         kind: "Deployment",
         name: "coredns",
         pods: "k8s-app=kube-dns",
-        edit: |text, domain| corefile::with_stanza(text, domain, &format!("{}.{}", names::GATEWAY_SERVICE, names::GITLAB)),
+        edit: |text, domain| {
+            corefile::with_stanza(
+                text,
+                domain,
+                &format!("{}.{}", names::GATEWAY_SERVICE, names::GITLAB),
+            )
+        },
     },
-    Server { config_map: "node-local-dns", kind: "DaemonSet", name: "node-local-dns", pods: "k8s-app=node-local-dns", edit: corefile::with_forward_block },
+    Server {
+        config_map: "node-local-dns",
+        kind: "DaemonSet",
+        name: "node-local-dns",
+        pods: "k8s-app=node-local-dns",
+        edit: corefile::with_forward_block,
+    },
 ];
 
 /// What a server's Corefile is and should be.
@@ -70,7 +82,12 @@ struct Edit {
 impl Edit {
     /// Of our lines alone: what others change in the file is theirs to roll out.
     fn digest(&self) -> String {
-        Sha256::digest(marked_block::only(&self.wanted).as_bytes()).iter().take(8).map(|byte| format!("{byte:02x}")).collect()
+        let digest = Sha256::digest(marked_block::only(&self.wanted).as_bytes());
+        let number = digest
+            .iter()
+            .take(8)
+            .fold(0, |number: u64, byte| (number << 8) | u64::from(*byte));
+        format!("{number:016x}")
     }
 }
 
@@ -82,14 +99,24 @@ impl Installer for CoreDnsPatch {
 
     async fn inspect(&self, work: Work<'_>) -> Result<State, Error> {
         let context = work.context;
-        let service = context.cluster.get("v1", "Service", Some(names::GITLAB), names::GATEWAY_SERVICE).await?;
+        let service = context
+            .cluster
+            .get("v1", "Service", Some(names::GITLAB), names::GATEWAY_SERVICE)
+            .await?;
         let mut differs = Vec::new();
         if service.is_none() {
-            differs.push(format!("Service {}/{} is missing", names::GITLAB, names::GATEWAY_SERVICE));
+            differs.push(format!(
+                "Service {}/{} is missing",
+                names::GITLAB,
+                names::GATEWAY_SERVICE
+            ));
         }
         for edit in edits(context).await? {
             if edit.current != edit.wanted {
-                differs.push(format!("ConfigMap {KUBE_SYSTEM}/{} lacks the rewrite", edit.server.config_map));
+                differs.push(format!(
+                    "ConfigMap {KUBE_SYSTEM}/{} lacks the rewrite",
+                    edit.server.config_map
+                ));
             }
         }
         Ok(match (service, differs.is_empty()) {
@@ -104,9 +131,13 @@ impl Installer for CoreDnsPatch {
         let mut outcome = Outcome::unchanged();
         // Read and judged first: a Corefile that will not be edited stops the task before anything is made.
         let edits = edits(context).await?;
-        outcome.changes.extend(names::ensure_namespace(&context.cluster, names::GITLAB).await?);
+        outcome
+            .changes
+            .extend(names::ensure_namespace(&context.cluster, names::GITLAB).await?);
         let service = context.references.documents(REFERENCE)?;
-        outcome.changes.extend(context.cluster.apply_all(&service).await?);
+        outcome
+            .changes
+            .extend(context.cluster.apply_all(&service).await?);
         for edit in &edits {
             patch(work, edit, &mut outcome).await?;
         }
@@ -121,13 +152,19 @@ impl Installer for CoreDnsPatch {
     }
 
     async fn smoke(&self, work: Work<'_>) -> Vec<CheckResult> {
-        vec![CheckResult::from_result(ROW, probe::resolve_now(work.context).await)]
+        vec![CheckResult::from_result(
+            ROW,
+            probe::resolve_now(work.context).await,
+        )]
     }
 }
 
 /// ClusterIP of Service gitlab-gateway.
 pub async fn gateway_address(context: &Context) -> Result<String, Error> {
-    let service = context.cluster.get("v1", "Service", Some(names::GITLAB), names::GATEWAY_SERVICE).await?;
+    let service = context
+        .cluster
+        .get("v1", "Service", Some(names::GITLAB), names::GATEWAY_SERVICE)
+        .await?;
     service
         .as_ref()
         .and_then(|service| service.data.pointer("/spec/clusterIP"))
@@ -136,7 +173,11 @@ pub async fn gateway_address(context: &Context) -> Result<String, Error> {
         .map(str::to_owned)
         .ok_or_else(|| Error::Failed {
             action: "find the Gateway's address".to_owned(),
-            found: format!("Service {}/{} has no ClusterIP", names::GITLAB, names::GATEWAY_SERVICE),
+            found: format!(
+                "Service {}/{} has no ClusterIP",
+                names::GITLAB,
+                names::GATEWAY_SERVICE
+            ),
             hint: "run `blueprint up --only coredns`, which makes it".to_owned(),
         })
 }
@@ -144,33 +185,69 @@ pub async fn gateway_address(context: &Context) -> Result<String, Error> {
 async fn edits(context: &Context) -> Result<Vec<Edit>, Error> {
     let mut edits = Vec::new();
     for server in &SERVERS {
-        let config_map = context.cluster.get("v1", "ConfigMap", Some(KUBE_SYSTEM), server.config_map).await?;
+        let config_map = context
+            .cluster
+            .get("v1", "ConfigMap", Some(KUBE_SYSTEM), server.config_map)
+            .await?;
         let Some(current) = config_map.as_ref().and_then(corefile_of) else {
             if server.config_map == "coredns" {
                 return Err(no_coredns());
             }
             continue;
         };
-        let wanted = (server.edit)(&current, &context.settings.domain).map_err(|found| refusal(server, &found))?;
-        edits.push(Edit { server, current, wanted });
+        let wanted = (server.edit)(&current, &context.settings.domain)
+            .map_err(|found| refusal(server, &found))?;
+        edits.push(Edit {
+            server,
+            current,
+            wanted,
+        });
     }
     Ok(edits)
 }
 
 fn corefile_of(config_map: &DynamicObject) -> Option<String> {
-    config_map.data.pointer("/data/Corefile")?.as_str().map(str::to_owned)
+    config_map
+        .data
+        .pointer("/data/Corefile")?
+        .as_str()
+        .map(str::to_owned)
 }
 
 async fn patch(work: Work<'_>, edit: &Edit, outcome: &mut Outcome) -> Result<(), Error> {
     let (cluster, server) = (&work.context.cluster, edit.server);
     if edit.current != edit.wanted {
         let patch = json!({"data": {"Corefile": edit.wanted}});
-        cluster.merge_patch("v1", "ConfigMap", Some(KUBE_SYSTEM), server.config_map, &patch).await?;
-        outcome.changed(format!("patched ConfigMap {KUBE_SYSTEM}/{}", server.config_map));
+        cluster
+            .merge_patch(
+                "v1",
+                "ConfigMap",
+                Some(KUBE_SYSTEM),
+                server.config_map,
+                &patch,
+            )
+            .await?;
+        outcome.changed(format!(
+            "patched ConfigMap {KUBE_SYSTEM}/{}",
+            server.config_map
+        ));
     }
-    let mark = json!({"spec": {"template": {"metadata": {"annotations": {ANNOTATION: edit.digest()}}}}});
-    if cluster.merge_patch("apps/v1", server.kind, Some(KUBE_SYSTEM), server.name, &mark).await? {
-        outcome.changed(format!("restarted {} {KUBE_SYSTEM}/{}", server.kind, server.name));
+    let mark =
+        json!({"spec": {"template": {"metadata": {"annotations": {ANNOTATION: edit.digest()}}}}});
+    if cluster
+        .merge_patch(
+            "apps/v1",
+            server.kind,
+            Some(KUBE_SYSTEM),
+            server.name,
+            &mark,
+        )
+        .await?
+    {
+        outcome.changed(format!(
+            "restarted {} {KUBE_SYSTEM}/{}",
+            server.kind, server.name
+        ));
         let what = format!("{} to serve the new Corefile", server.name);
         let target = WaitFor {
             what: &what,
@@ -181,7 +258,11 @@ async fn patch(work: Work<'_>, edit: &Edit, outcome: &mut Outcome) -> Result<(),
             pods: Some(server.pods),
             deadline: ROLLOUT,
         };
-        cluster.wait(&target, &wait::workload_ready, &|blocker| work.progress.waiting(blocker)).await?;
+        cluster
+            .wait(&target, &wait::workload_ready, &|blocker| {
+                work.progress.waiting(blocker)
+            })
+            .await?;
     }
     Ok(())
 }

@@ -12,8 +12,16 @@ struct Symptom {
     hint: &'static str,
 }
 
-const fn row(places: &'static [&'static str], words: &'static [&'static str], hint: &'static str) -> Symptom {
-    Symptom { places, words, hint }
+const fn row(
+    places: &'static [&'static str],
+    words: &'static [&'static str],
+    hint: &'static str,
+) -> Symptom {
+    Symptom {
+        places,
+        words,
+        hint,
+    }
 }
 
 const IMAGE_GONE: &str = "the image cannot be pulled: check its name and tag under `images` in VERSIONS.json (upstreams withdraw tags), set another repository \
@@ -216,7 +224,8 @@ pub fn hint(task: &str, text: &str) -> Option<String> {
     SYMPTOMS
         .iter()
         .find(|symptom| {
-            let here = symptom.places.is_empty() || symptom.places.iter().any(|place| task.contains(place));
+            let here = symptom.places.is_empty()
+                || symptom.places.iter().any(|place| task.contains(place));
             here && symptom.words.iter().all(|word| text.contains(word))
         })
         .map(|symptom| symptom.hint.to_owned())
@@ -232,9 +241,20 @@ mod tests {
 
     #[test]
     fn every_row_of_the_specified_failure_mapping_is_answered() {
-        assert!(found("Gateway Programmed", "Programmed is False: Invalid").contains("wildcard-certs"));
-        assert!(found("CloudNativePG cluster Ready", "phase Setting up primary").contains("postgresql-cnpg-1"));
-        assert!(found("gitlab", "FATAL: password authentication failed for user \"gitlab\"").contains("secrets-restore"));
+        assert!(
+            found("Gateway Programmed", "Programmed is False: Invalid").contains("wildcard-certs")
+        );
+        assert!(
+            found("CloudNativePG cluster Ready", "phase Setting up primary")
+                .contains("postgresql-cnpg-1")
+        );
+        assert!(
+            found(
+                "gitlab",
+                "FATAL: password authentication failed for user \"gitlab\""
+            )
+            .contains("secrets-restore")
+        );
         assert!(found("Runner registered", "403 Forbidden").contains("OpenBao"));
         assert!(found("GitLab UI returns 200", "answered 404 Not Found").contains("/etc/hosts"));
         assert!(found("OpenBao unsealed", "sealed: true").contains("blueprint secrets unseal"));
@@ -250,8 +270,20 @@ mod tests {
 
     #[test]
     fn a_lost_hosts_line_and_a_missing_ca_are_told_apart() {
-        assert!(found("Registry reachable from every node", "lookup registry.x: server misbehaving").contains("registry-pin"));
-        assert!(found("Registry reachable from every node", "x509: certificate signed by unknown authority").contains("node-trust"));
+        assert!(
+            found(
+                "Registry reachable from every node",
+                "lookup registry.x: server misbehaving"
+            )
+            .contains("registry-pin")
+        );
+        assert!(
+            found(
+                "Registry reachable from every node",
+                "x509: certificate signed by unknown authority"
+            )
+            .contains("node-trust")
+        );
     }
 
     #[test]
@@ -262,15 +294,24 @@ mod tests {
     #[test]
     fn no_row_is_hidden_by_an_earlier_one() {
         for (index, symptom) in SYMPTOMS.iter().enumerate() {
-            let places = if symptom.places.is_empty() { &["anywhere"][..] } else { symptom.places };
+            let places = if symptom.places.is_empty() {
+                &["anywhere"][..]
+            } else {
+                symptom.places
+            };
             let text = symptom.words.join(" ");
             let reached = places.iter().any(|place| {
                 let first = SYMPTOMS.iter().position(|other| {
-                    (other.places.is_empty() || other.places.iter().any(|p| place.contains(p))) && other.words.iter().all(|w| text.contains(w))
+                    (other.places.is_empty() || other.places.iter().any(|p| place.contains(p)))
+                        && other.words.iter().all(|w| text.contains(w))
                 });
                 first == Some(index)
             });
-            assert!(reached, "row {index} ({:?}, {:?}) can never be chosen", symptom.places, symptom.words);
+            assert!(
+                reached,
+                "row {index} ({:?}, {:?}) can never be chosen",
+                symptom.places, symptom.words
+            );
         }
     }
 }

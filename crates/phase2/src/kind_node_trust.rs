@@ -41,7 +41,11 @@ impl Installer for KindNodeTrust {
             return Ok(State::Missing);
         };
         let differs = differing(context, nodes, &ca).await?;
-        Ok(if differs.is_empty() { State::Ready } else { State::Outdated(differs) })
+        Ok(if differs.is_empty() {
+            State::Ready
+        } else {
+            State::Outdated(differs)
+        })
     }
 
     async fn install(&self, work: Work<'_>) -> Result<Outcome, Error> {
@@ -51,7 +55,10 @@ impl Installer for KindNodeTrust {
         let files = files(context, &ca);
         let list = kubernetes_nodes(nodes).await?;
         let changes = try_join_all(list.iter().map(|node| trust(nodes, node, &files))).await?;
-        Ok(Outcome { changes: changes.into_iter().flatten().collect(), notes: Vec::new() })
+        Ok(Outcome {
+            changes: changes.into_iter().flatten().collect(),
+            notes: Vec::new(),
+        })
     }
 
     async fn smoke(&self, work: Work<'_>) -> Vec<CheckResult> {
@@ -65,19 +72,28 @@ impl Installer for KindNodeTrust {
 
 /// The containers that are Kubernetes nodes (kind may add a load balancer), all running.
 pub(crate) async fn kubernetes_nodes(nodes: &Nodes) -> Result<Vec<Node>, Error> {
-    let list: Vec<Node> = nodes.list().await?.into_iter().filter(|node| matches!(node.role.as_str(), "control-plane" | "worker")).collect();
+    let list: Vec<Node> = nodes
+        .list()
+        .await?
+        .into_iter()
+        .filter(|node| matches!(node.role.as_str(), "control-plane" | "worker"))
+        .collect();
     if let Some(stopped) = list.iter().find(|node| !node.running) {
         return Err(Error::Failed {
             action: format!("reach node {}", stopped.name),
             found: "its container is stopped".to_owned(),
-            hint: format!("start it with `docker start {}` and run `blueprint up` again", stopped.name),
+            hint: format!(
+                "start it with `docker start {}` and run `blueprint up` again",
+                stopped.name
+            ),
         });
     }
     if list.is_empty() {
         return Err(Error::Failed {
             action: "find the node containers".to_owned(),
             found: "the container engine knows none of this cluster".to_owned(),
-            hint: "check `cluster:` in blueprint.yaml against `kind get clusters`, and DOCKER_HOST".to_owned(),
+            hint: "check `cluster:` in blueprint.yaml against `kind get clusters`, and DOCKER_HOST"
+                .to_owned(),
         });
     }
     Ok(list)
@@ -90,7 +106,13 @@ fn files(context: &Context, ca: &str) -> Vec<(String, Vec<u8>)> {
         .flat_map(|name| {
             let host = context.settings.host(name);
             let folder = format!("{CERTS_D}/{host}");
-            [(format!("{folder}/ca.pem"), ca.as_bytes().to_vec()), (format!("{folder}/hosts.toml"), hosts_toml(&host).into_bytes())]
+            [
+                (format!("{folder}/ca.pem"), ca.as_bytes().to_vec()),
+                (
+                    format!("{folder}/hosts.toml"),
+                    hosts_toml(&host).into_bytes(),
+                ),
+            ]
         })
         .collect()
 }
@@ -103,7 +125,11 @@ fn hosts_toml(host: &str) -> String {
     )
 }
 
-async fn trust(nodes: &Nodes, node: &Node, files: &[(String, Vec<u8>)]) -> Result<Vec<String>, Error> {
+async fn trust(
+    nodes: &Nodes,
+    node: &Node,
+    files: &[(String, Vec<u8>)],
+) -> Result<Vec<String>, Error> {
     let mut changes = Vec::new();
     changes.extend(ensure_config_path(nodes, node).await?);
     let mut written = 0;
@@ -113,43 +139,76 @@ async fn trust(nodes: &Nodes, node: &Node, files: &[(String, Vec<u8>)]) -> Resul
         }
     }
     if written > 0 {
-        changes.push(format!("wrote {written} files under {CERTS_D} on {}", node.name));
+        changes.push(format!(
+            "wrote {written} files under {CERTS_D} on {}",
+            node.name
+        ));
     }
     Ok(changes)
 }
 
 async fn ensure_config_path(nodes: &Nodes, node: &Node) -> Result<Option<String>, Error> {
-    let dump = nodes.run(node, &["containerd", "config", "dump"], None).await?;
+    let dump = nodes
+        .run(node, &["containerd", "config", "dump"], None)
+        .await?;
     match containerd::judge(&dump) {
         Registry::Ready => Ok(None),
         Registry::Missing => add_config_path(nodes, node).await.map(Some),
         Registry::Elsewhere(path) => Err(refusal(node, &format!("it is {path}"))),
-        Registry::Mirrors(table) => Err(refusal(node, &format!("there is a table {table}, and containerd refuses to load with both"))),
+        Registry::Mirrors(table) => Err(refusal(
+            node,
+            &format!("there is a table {table}, and containerd refuses to load with both"),
+        )),
     }
 }
 
 /// Adds the setting to a file that has no registry table, after containerd itself has read the candidate. This is the one case in which containerd is restarted.
 async fn add_config_path(nodes: &Nodes, node: &Node) -> Result<String, Error> {
     let bytes = nodes.read_file(node, CONFIG).await?.unwrap_or_default();
-    let candidate = String::from_utf8(bytes).ok().and_then(|config| containerd::with_config_path(&config));
+    let candidate = String::from_utf8(bytes)
+        .ok()
+        .and_then(|config| containerd::with_config_path(&config));
     let Some(candidate) = candidate else {
-        return Err(refusal(node, &format!("{CONFIG} has a registry table without it")));
+        return Err(refusal(
+            node,
+            &format!("{CONFIG} has a registry table without it"),
+        ));
     };
-    nodes.write_file(node, CANDIDATE, candidate.as_bytes(), 0o644).await?;
-    let dump = nodes.exec(node, &["containerd", "--config", CANDIDATE, "config", "dump"], None).await;
+    nodes
+        .write_file(node, CANDIDATE, candidate.as_bytes(), 0o644)
+        .await?;
+    let dump = nodes
+        .exec(
+            node,
+            &["containerd", "--config", CANDIDATE, "config", "dump"],
+            None,
+        )
+        .await;
     nodes.run(node, &["rm", "-f", CANDIDATE], None).await?;
     if containerd::judge(&dump?.stdout) != Registry::Ready {
-        return Err(refusal(node, "containerd does not take it when it is added"));
+        return Err(refusal(
+            node,
+            "containerd does not take it when it is added",
+        ));
     }
-    nodes.write_file(node, CONFIG, candidate.as_bytes(), 0o644).await?;
-    nodes.run(node, &["systemctl", "restart", "containerd"], None).await?;
-    Ok(format!("set config_path in {CONFIG} on {} and restarted containerd", node.name))
+    nodes
+        .write_file(node, CONFIG, candidate.as_bytes(), 0o644)
+        .await?;
+    nodes
+        .run(node, &["systemctl", "restart", "containerd"], None)
+        .await?;
+    Ok(format!(
+        "set config_path in {CONFIG} on {} and restarted containerd",
+        node.name
+    ))
 }
 
 fn refusal(node: &Node, found: &str) -> Error {
     Error::Refused {
         summary: format!("containerd on {} does not read {CERTS_D}", node.name),
-        expected: format!("`config_path = \"{CERTS_D}\"` in the CRI plugin's registry table, and no mirrors or configs tables beside it"),
+        expected: format!(
+            "`config_path = \"{CERTS_D}\"` in the CRI plugin's registry table, and no mirrors or configs tables beside it"
+        ),
         found: found.to_owned(),
         hint: format!(
             "move mirrors into {CERTS_D}/<host>/hosts.toml and set config_path in kind's containerdConfigPatches (infra/kind/cluster.yaml), then recreate the cluster \
@@ -165,7 +224,10 @@ async fn differing(context: &Context, nodes: &Nodes, ca: &str) -> Result<Vec<Str
     let found = try_join_all(list.iter().map(|node| async move {
         for (path, wanted) in files {
             if nodes.read_file(node, path).await?.as_deref() != Some(wanted.as_slice()) {
-                return Ok::<_, Error>(Some(format!("{}: {path} is missing or different", node.name)));
+                return Ok::<_, Error>(Some(format!(
+                    "{}: {path} is missing or different",
+                    node.name
+                )));
             }
         }
         Ok(None)
@@ -178,7 +240,11 @@ async fn seen(context: &Context) -> Result<Result<String, String>, Error> {
     let nodes = context.nodes()?;
     let ca = wildcard_certs::ca_pem(&context.workspace)?;
     let differs = differing(context, nodes, &ca).await?;
-    Ok(if differs.is_empty() { Ok(format!("{} hosts on every node", HOSTS.len())) } else { Err(differs.join("; ")) })
+    Ok(if differs.is_empty() {
+        Ok(format!("{} hosts on every node", HOSTS.len()))
+    } else {
+        Err(differs.join("; "))
+    })
 }
 
 #[cfg(test)]
@@ -191,6 +257,8 @@ mod tests {
         assert!(text.contains("server = \"https://registry.local.example.net\"\n"));
         assert!(text.contains("\n[host.\"https://registry.local.example.net\"]\n"));
         assert!(text.contains("capabilities = [\"pull\", \"resolve\", \"push\"]"));
-        assert!(text.contains("ca = \"/etc/containerd/certs.d/registry.local.example.net/ca.pem\""));
+        assert!(
+            text.contains("ca = \"/etc/containerd/certs.d/registry.local.example.net/ca.pem\"")
+        );
     }
 }

@@ -61,8 +61,15 @@ pub(crate) fn only(text: &str) -> String {
 }
 
 /// A block of these lines, each with `indent`; `why` follows the begin marker.
-pub(crate) fn block<'a>(indent: &str, why: &str, lines: impl IntoIterator<Item = &'a str>) -> String {
-    let mut block = format!("{indent}{BEGIN}{}{why}\n", if why.is_empty() { "" } else { " " });
+pub(crate) fn block<'a>(
+    indent: &str,
+    why: &str,
+    lines: impl IntoIterator<Item = &'a str>,
+) -> String {
+    let mut block = format!(
+        "{indent}{BEGIN}{}{why}\n",
+        if why.is_empty() { "" } else { " " }
+    );
     for line in lines {
         block.push_str(indent);
         block.push_str(line);
@@ -81,15 +88,27 @@ mod tests {
     #[test]
     fn a_block_goes_without_a_trace() {
         let text = format!("one\n{}two", block("  ", "(why)", ["a", "b"]));
-        assert_eq!(text, "one\n  # blueprint:begin (why)\n  a\n  b\n  # blueprint:end\ntwo");
+        assert_eq!(
+            text,
+            "one\n  # blueprint:begin (why)\n  a\n  b\n  # blueprint:end\ntwo"
+        );
         assert_eq!(without(&text).as_deref(), Ok("one\ntwo"));
         assert_eq!(only(&text), "a\nb");
     }
 
     #[test]
     fn markers_that_do_not_pair_up_are_refused_with_their_line() {
-        assert_eq!(without("a\n# blueprint:begin\nb\n"), Err(MarkerError::Unclosed { line: 2 }));
-        assert_eq!(without("# blueprint:begin\n# blueprint:begin\n# blueprint:end\n"), Err(MarkerError::Unclosed { line: 1 }));
-        assert_eq!(without("a\n# blueprint:end\n"), Err(MarkerError::Unopened { line: 2 }));
+        assert_eq!(
+            without("a\n# blueprint:begin\nb\n"),
+            Err(MarkerError::Unclosed { line: 2 })
+        );
+        assert_eq!(
+            without("# blueprint:begin\n# blueprint:begin\n# blueprint:end\n"),
+            Err(MarkerError::Unclosed { line: 1 })
+        );
+        assert_eq!(
+            without("a\n# blueprint:end\n"),
+            Err(MarkerError::Unopened { line: 2 })
+        );
     }
 }

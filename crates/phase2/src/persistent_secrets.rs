@@ -23,7 +23,7 @@ use plan::{Action, RAILS};
 
 const RELEASE: &str = "gitlab";
 
-/// What the job generates for a release called `gitlab` (chart 10.1.1, templates/shared-secrets/_generate_secrets.sh.tpl, with the names of templates/_*.tpl). Those of
+/// What the job generates for a release called `gitlab` (chart 10.1.1, `_generate_secrets.sh.tpl` of shared-secrets, with the names of `templates/_*.tpl`). Those of
 /// components that are off are not there, and that is fine. Others that the job labels are found by their label.
 pub const GENERATED: [&str; 20] = [
     "gitlab-gitlab-initial-root-password",
@@ -78,7 +78,11 @@ impl Installer for SecretsRestore {
                 Action::Keep | Action::Leave => None,
             })
             .collect();
-        Ok(if differs.is_empty() { State::Ready } else { State::Outdated(differs) })
+        Ok(if differs.is_empty() {
+            State::Ready
+        } else {
+            State::Outdated(differs)
+        })
     }
 
     async fn install(&self, work: Work<'_>) -> Result<Outcome, Error> {
@@ -87,7 +91,9 @@ impl Installer for SecretsRestore {
         let Some(snapshot) = read(context)? else {
             return Ok(outcome);
         };
-        outcome.changes.extend(names::ensure_namespace(&context.cluster, names::GITLAB).await?);
+        outcome
+            .changes
+            .extend(names::ensure_namespace(&context.cluster, names::GITLAB).await?);
         for (name, action) in planned(context, &snapshot).await? {
             match action {
                 Action::Keep => {}
@@ -120,9 +126,16 @@ impl Installer for SecretsSnapshot {
             return Ok(State::Missing);
         };
         let live = generated(work.context).await?;
-        let differs: Vec<String> =
-            live.iter().filter(|(name, secret)| old.secrets.get(*name) != Some(*secret)).map(|(name, _)| format!("the snapshot lacks the current {name}")).collect();
-        Ok(if differs.is_empty() { State::Ready } else { State::Outdated(differs) })
+        let differs: Vec<String> = live
+            .iter()
+            .filter(|(name, secret)| old.secrets.get(*name) != Some(*secret))
+            .map(|(name, _)| format!("the snapshot lacks the current {name}"))
+            .collect();
+        Ok(if differs.is_empty() {
+            State::Ready
+        } else {
+            State::Outdated(differs)
+        })
     }
 
     async fn install(&self, work: Work<'_>) -> Result<Outcome, Error> {
@@ -133,7 +146,8 @@ impl Installer for SecretsSnapshot {
             return Err(Error::Failed {
                 action: "snapshot the chart's Secrets".to_owned(),
                 found: format!("there is no Secret {}/{RAILS}", names::GITLAB),
-                hint: "the chart's shared-secrets job makes it: run `blueprint up --only gitlab`".to_owned(),
+                hint: "the chart's shared-secrets job makes it: run `blueprint up --only gitlab`"
+                    .to_owned(),
             });
         }
         refuse_other_rails_keys(context, old.as_ref(), &live)?;
@@ -142,8 +156,13 @@ impl Installer for SecretsSnapshot {
         let written = plan::merged(names::GITLAB, old.as_ref(), live).write(&path)?;
         let mut outcome = Outcome::unchanged();
         match written {
-            Written::Created => outcome.changed(format!("saved {count} Secrets in {}", path.display())),
-            Written::Replaced => outcome.changed(format!("saved {count} Secrets in {}, the former content beside it", path.display())),
+            Written::Created => {
+                outcome.changed(format!("saved {count} Secrets in {}", path.display()))
+            }
+            Written::Replaced => outcome.changed(format!(
+                "saved {count} Secrets in {}, the former content beside it",
+                path.display()
+            )),
             Written::Unchanged => {}
         }
         Ok(outcome)
@@ -151,8 +170,15 @@ impl Installer for SecretsSnapshot {
 
     async fn smoke(&self, work: Work<'_>) -> Vec<CheckResult> {
         let result = match self.inspect(work).await {
-            Ok(State::Ready) => Ok(work.context.workspace.gitlab_snapshot().display().to_string()),
-            Ok(State::Missing) => Err("there is no snapshot yet; run `blueprint up --only secrets-snapshot`".to_owned()),
+            Ok(State::Ready) => Ok(work
+                .context
+                .workspace
+                .gitlab_snapshot()
+                .display()
+                .to_string()),
+            Ok(State::Missing) => Err(
+                "there is no snapshot yet; run `blueprint up --only secrets-snapshot`".to_owned(),
+            ),
             Ok(State::Outdated(differs)) => Err(differs.join("; ")),
             Ok(State::Broken(why)) => Err(why),
             Err(error) => Err(error.to_string()),
@@ -169,16 +195,30 @@ fn read(context: &Context) -> Result<Option<Snapshot>, Error> {
             summary: format!("{} is a snapshot of another namespace", path.display()),
             expected: format!("Secrets of namespace {}", names::GITLAB),
             found: format!("namespace {}", found.namespace),
-            hint: format!("put the right file back; earlier contents lie beside it as {}.1 to .5", path.display()),
+            hint: format!(
+                "put the right file back; earlier contents lie beside it as {}.1 to .5",
+                path.display()
+            ),
         }),
         _ => Ok(snapshot),
     }
 }
 
 async fn planned(context: &Context, snapshot: &Snapshot) -> Result<Vec<(String, Action)>, Error> {
-    let deployed = context.cluster.release(names::GITLAB, RELEASE).await?.last_deployed().is_some();
+    let deployed = context
+        .cluster
+        .release(names::GITLAB, RELEASE)
+        .await?
+        .last_deployed()
+        .is_some();
     let live = try_join_all(snapshot.secrets.keys().map(|name| async move {
-        Ok::<_, Error>(context.cluster.secret(names::GITLAB, name).await?.map(|secret| (name.clone(), secret)))
+        Ok::<_, Error>(
+            context
+                .cluster
+                .secret(names::GITLAB, name)
+                .await?
+                .map(|secret| (name.clone(), secret)),
+        )
     }))
     .await?;
     let live: BTreeMap<String, SecretRead> = live.into_iter().flatten().collect();
@@ -186,19 +226,48 @@ async fn planned(context: &Context, snapshot: &Snapshot) -> Result<Vec<(String, 
 }
 
 fn manifest(kept: &SnapshotSecret) -> SecretManifest {
-    SecretManifest { namespace: names::GITLAB.to_owned(), name: kept.name.clone(), kind: kept.kind.clone(), labels: BTreeMap::new(), data: kept.data.clone() }
+    SecretManifest {
+        namespace: names::GITLAB.to_owned(),
+        name: kept.name.clone(),
+        kind: kept.kind.clone(),
+        labels: BTreeMap::new(),
+        data: kept.data.clone(),
+    }
 }
 
 /// What the job made: the names it is known for, and whatever else carries the release's label without belonging to the release itself.
 async fn generated(context: &Context) -> Result<BTreeMap<String, SnapshotSecret>, Error> {
-    let labelled = context.cluster.list("v1", "Secret", Some(names::GITLAB), "release=gitlab").await?;
-    let others = labelled.iter().filter(|secret| !belongs_to_release(secret)).filter_map(|secret| secret.metadata.name.clone());
-    let mut wanted: Vec<String> = GENERATED.iter().map(|name| (*name).to_owned()).chain(others).collect();
+    let labelled = context
+        .cluster
+        .list("v1", "Secret", Some(names::GITLAB), "release=gitlab")
+        .await?;
+    let others = labelled
+        .iter()
+        .filter(|secret| !belongs_to_release(secret))
+        .filter_map(|secret| secret.metadata.name.clone());
+    let mut wanted: Vec<String> = GENERATED
+        .iter()
+        .map(|name| (*name).to_owned())
+        .chain(others)
+        .collect();
     wanted.sort_unstable();
     wanted.dedup();
     let found = try_join_all(wanted.into_iter().map(|name| async move {
         let secret = context.cluster.secret(names::GITLAB, &name).await?;
-        Ok::<_, Error>(secret.filter(|secret| secret.kind == "Opaque").map(|secret| (name.clone(), SnapshotSecret { name, kind: secret.kind, data: secret.data })))
+        Ok::<_, Error>(
+            secret
+                .filter(|secret| secret.kind == "Opaque")
+                .map(|secret| {
+                    (
+                        name.clone(),
+                        SnapshotSecret {
+                            name,
+                            kind: secret.kind,
+                            data: secret.data,
+                        },
+                    )
+                }),
+        )
     }))
     .await?;
     Ok(found.into_iter().flatten().collect())
@@ -211,12 +280,20 @@ fn belongs_to_release(secret: &kube::api::DynamicObject) -> bool {
 }
 
 /// The snapshot's Rails keys are those of the database. Other ones in the cluster were minted behind our back and must not replace them.
-fn refuse_other_rails_keys(context: &Context, old: Option<&Snapshot>, live: &BTreeMap<String, SnapshotSecret>) -> Result<(), Error> {
+fn refuse_other_rails_keys(
+    context: &Context,
+    old: Option<&Snapshot>,
+    live: &BTreeMap<String, SnapshotSecret>,
+) -> Result<(), Error> {
     let kept = old.and_then(|old| old.secrets.get(RAILS));
     let (Some(kept), Some(found)) = (kept, live.get(RAILS)) else {
         return Ok(());
     };
-    if kept.data.iter().all(|(key, value)| found.data.get(key) == Some(value)) {
+    if kept
+        .data
+        .iter()
+        .all(|(key, value)| found.data.get(key) == Some(value))
+    {
         return Ok(());
     }
     Err(Error::Refused {

@@ -54,21 +54,42 @@ pub enum Check {
 
 impl Check {
     fn passed(check: &str, found: impl Into<String>) -> Self {
-        Self::Passed { check: check.to_owned(), found: found.into() }
+        Self::Passed {
+            check: check.to_owned(),
+            found: found.into(),
+        }
     }
 
     fn noted(check: &str, note: impl Into<String>) -> Self {
-        Self::Noted { check: check.to_owned(), note: note.into() }
+        Self::Noted {
+            check: check.to_owned(),
+            note: note.into(),
+        }
     }
 
-    fn short(check: &str, expected: impl Into<String>, found: impl Into<String>, hint: impl Into<String>) -> Self {
-        Self::Short(Shortfall { check: check.to_owned(), expected: expected.into(), found: found.into(), hint: hint.into() })
+    fn short(
+        check: &str,
+        expected: impl Into<String>,
+        found: impl Into<String>,
+        hint: impl Into<String>,
+    ) -> Self {
+        Self::Short(Shortfall {
+            check: check.to_owned(),
+            expected: expected.into(),
+            found: found.into(),
+            hint: hint.into(),
+        })
     }
 }
 
 /// Every check, for the task and for whoever else wants to know how things stand.
 pub async fn checks(context: &Context) -> Vec<Check> {
-    let (api, helm, machine, artifacts) = tokio::join!(api::checks(context), artifacts::helm(context), machine::checks(context), artifacts::cached(context));
+    let (api, helm, machine, artifacts) = tokio::join!(
+        api::checks(context),
+        artifacts::helm(context),
+        machine::checks(context),
+        artifacts::cached(context)
+    );
     let mut all = api;
     all.push(helm);
     all.extend(machine);
@@ -88,8 +109,16 @@ impl Installer for Preflight {
     }
 
     async fn inspect(&self, work: Work<'_>) -> Result<State, Error> {
-        let short: Vec<String> = shortfalls(checks(work.context).await).0.into_iter().map(|short| format!("{}: {}", short.check, short.found)).collect();
-        Ok(if short.is_empty() { State::Ready } else { State::Broken(short.join("; ")) })
+        let short: Vec<String> = shortfalls(checks(work.context).await)
+            .0
+            .into_iter()
+            .map(|short| format!("{}: {}", short.check, short.found))
+            .collect();
+        Ok(if short.is_empty() {
+            State::Ready
+        } else {
+            State::Broken(short.join("; "))
+        })
     }
 
     async fn install(&self, work: Work<'_>) -> Result<Outcome, Error> {
@@ -97,11 +126,17 @@ impl Installer for Preflight {
         if !shortfalls.is_empty() {
             return Err(Error::Preflight { shortfalls });
         }
-        Ok(Outcome { changes: Vec::new(), notes })
+        Ok(Outcome {
+            changes: Vec::new(),
+            notes,
+        })
     }
 
     async fn smoke(&self, work: Work<'_>) -> Vec<CheckResult> {
-        vec![CheckResult::from_result(row::CLUSTER_AND_HELM, cluster_and_helm(work.context).await)]
+        vec![CheckResult::from_result(
+            row::CLUSTER_AND_HELM,
+            cluster_and_helm(work.context).await,
+        )]
     }
 }
 
@@ -118,9 +153,21 @@ fn shortfalls(checks: Vec<Check>) -> (Vec<Shortfall>, Vec<String>) {
 }
 
 async fn cluster_and_helm(context: &Context) -> Result<String, String> {
-    let server = context.cluster.server_version().await.map_err(|error| error.to_string())?;
-    let helm = context.helm().map_err(|error| error.to_string())?.version().await.map_err(|error| error.to_string())?;
-    Ok(format!("{} runs Kubernetes {server}, helm {helm}", context.cluster.context()))
+    let server = context
+        .cluster
+        .server_version()
+        .await
+        .map_err(|error| error.to_string())?;
+    let helm = context
+        .helm()
+        .map_err(|error| error.to_string())?
+        .version()
+        .await
+        .map_err(|error| error.to_string())?;
+    Ok(format!(
+        "{} runs Kubernetes {server}, helm {helm}",
+        context.cluster.context()
+    ))
 }
 
 #[cfg(test)]
@@ -135,7 +182,13 @@ mod tests {
             Check::noted("c", "could not be told"),
             Check::short("d", "x", "y", "z"),
         ]);
-        assert_eq!(short.iter().map(|short| short.check.as_str()).collect::<Vec<_>>(), ["b", "d"]);
+        assert_eq!(
+            short
+                .iter()
+                .map(|short| short.check.as_str())
+                .collect::<Vec<_>>(),
+            ["b", "d"]
+        );
         assert_eq!(notes, ["c: could not be told"]);
     }
 }

@@ -51,7 +51,11 @@ impl Installer for RegistryDnsPin {
                 differs.push(format!("{}'s /etc/hosts lacks the registry", node.name));
             }
         }
-        Ok(if differs.is_empty() { State::Ready } else { State::Outdated(differs) })
+        Ok(if differs.is_empty() {
+            State::Ready
+        } else {
+            State::Outdated(differs)
+        })
     }
 
     async fn install(&self, work: Work<'_>) -> Result<Outcome, Error> {
@@ -65,8 +69,16 @@ impl Installer for RegistryDnsPin {
             if current == wanted {
                 return Ok::<_, Error>(None);
             }
-            let changed = nodes.write_file(node, HOSTS, wanted.as_bytes(), 0o644).await?;
-            Ok(changed.then(|| format!("pinned {} to {address} in {}'s /etc/hosts", context.settings.host("registry"), node.name)))
+            let changed = nodes
+                .write_file(node, HOSTS, wanted.as_bytes(), 0o644)
+                .await?;
+            Ok(changed.then(|| {
+                format!(
+                    "pinned {} to {address} in {}'s /etc/hosts",
+                    context.settings.host("registry"),
+                    node.name
+                )
+            }))
         }))
         .await?;
         let mut outcome = Outcome::unchanged();
@@ -89,9 +101,13 @@ pub(crate) async fn wait_reachable(work: Work<'_>, deadline: Duration) -> Result
     let context = work.context;
     let seen = context
         .cluster
-        .wait_until("every node to reach the registry", deadline, Duration::from_secs(3), &|blocker| work.progress.waiting(blocker), || async {
-            reach(context).await.map_err(into_cluster_error)
-        })
+        .wait_until(
+            "every node to reach the registry",
+            deadline,
+            Duration::from_secs(3),
+            &|blocker| work.progress.waiting(blocker),
+            || async { reach(context).await.map_err(into_cluster_error) },
+        )
         .await?;
     Ok(seen)
 }
@@ -100,7 +116,10 @@ pub(crate) async fn wait_reachable(work: Work<'_>, deadline: Duration) -> Result
 fn into_cluster_error(error: Error) -> blueprint_cluster::Error {
     match error {
         Error::Cluster(error) => error,
-        other => blueprint_cluster::Error::Engine { action: "pull from the registry".to_owned(), source: Box::new(other) },
+        other => blueprint_cluster::Error::Engine {
+            action: "pull from the registry".to_owned(),
+            source: Box::new(other),
+        },
     }
 }
 
@@ -120,14 +139,31 @@ async fn reach(context: &Context) -> Result<Result<String, String>, Error> {
     }
     words.sort_unstable();
     words.dedup();
-    Ok(if wrong.is_empty() { Ok(format!("{} nodes, the registry answers a pull with: {}", list.len(), words.join(", "))) } else { Err(wrong.join("; ")) })
+    Ok(if wrong.is_empty() {
+        Ok(format!(
+            "{} nodes, the registry answers a pull with: {}",
+            list.len(),
+            words.join(", ")
+        ))
+    } else {
+        Err(wrong.join("; "))
+    })
 }
 
-async fn edit(context: &Context, nodes: &Nodes, node: &Node, address: &str) -> Result<(String, String), Error> {
+async fn edit(
+    context: &Context,
+    nodes: &Nodes,
+    node: &Node,
+    address: &str,
+) -> Result<(String, String), Error> {
     let bytes = nodes.read_file(node, HOSTS).await?.unwrap_or_default();
     let current = String::from_utf8(bytes).map_err(|_| torn(node, "it is not text"))?;
-    let names = [context.settings.host("registry"), context.settings.host("gitlab")];
-    let wanted = hosts_file::with_pin(&current, address, &names).map_err(|found: MarkerError| torn(node, &found.to_string()))?;
+    let names = [
+        context.settings.host("registry"),
+        context.settings.host("gitlab"),
+    ];
+    let wanted = hosts_file::with_pin(&current, address, &names)
+        .map_err(|found: MarkerError| torn(node, &found.to_string()))?;
     Ok((current, wanted))
 }
 
@@ -136,6 +172,9 @@ fn torn(node: &Node, found: &str) -> Error {
         summary: format!("/etc/hosts of {} will not be edited", node.name),
         expected: "a text file whose `# blueprint:` markers pair up".to_owned(),
         found: found.to_owned(),
-        hint: format!("look at it with `docker exec -it {0} vi /etc/hosts`, or restart the node (`docker restart {0}`), which writes the file anew", node.name),
+        hint: format!(
+            "look at it with `docker exec -it {0} vi /etc/hosts`, or restart the node (`docker restart {0}`), which writes the file anew",
+            node.name
+        ),
     }
 }

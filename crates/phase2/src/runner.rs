@@ -24,12 +24,22 @@ use crate::workloads::{Workload, release_and_workloads};
 const TASK: &str = "runner";
 /// The chart's `runners.secret`.
 const SECRET: &str = "gitlab-runner-token";
-const RELEASE: ReleaseSpec =
-    ReleaseSpec { key: "runner", namespace: names::GITLAB, skip_crds: false, skip_schema_validation: false, timeout: Duration::from_secs(300) };
-const RUNNER: Workload = Workload { kind: "Deployment", namespace: names::GITLAB, name: "gitlab-runner", pods: "app=gitlab-runner" };
-const READY: Duration = Duration::from_secs(300);
+const RELEASE: ReleaseSpec = ReleaseSpec {
+    key: "runner",
+    namespace: names::GITLAB,
+    skip_crds: false,
+    skip_schema_validation: false,
+    timeout: Duration::from_mins(5),
+};
+const RUNNER: Workload = Workload {
+    kind: "Deployment",
+    namespace: names::GITLAB,
+    name: "gitlab-runner",
+    pods: "app=gitlab-runner",
+};
+const READY: Duration = Duration::from_mins(5);
 /// A lost name is remembered for seconds, and a ClusterIP may be unreachable just after a rollout.
-const REACHABLE: Duration = Duration::from_secs(120);
+const REACHABLE: Duration = Duration::from_mins(2);
 
 /// The installer of task `runner`.
 #[derive(Debug, Clone, Copy, Default)]
@@ -48,16 +58,27 @@ impl Installer for Runner {
             other => return Ok(other),
         }
         match token::kept(work).await? {
-            None => Ok(State::Outdated(vec!["OpenBao holds no runner token".to_owned()])),
-            Some(token) if !token::verifies(work, &token).await? => Ok(State::Broken("the runner's token is not valid any more".to_owned())),
-            Some(token) if !secret_holds(work, &token).await? => Ok(State::Outdated(vec![format!("Secret {SECRET} holds another token")])),
+            None => Ok(State::Outdated(vec![
+                "OpenBao holds no runner token".to_owned(),
+            ])),
+            Some(token) if !token::verifies(work, &token).await? => Ok(State::Broken(
+                "the runner's token is not valid any more".to_owned(),
+            )),
+            Some(token) if !secret_holds(work, &token).await? => {
+                Ok(State::Outdated(vec![format!(
+                    "Secret {SECRET} holds another token"
+                )]))
+            }
             Some(_) => Ok(State::Ready),
         }
     }
 
     async fn install(&self, work: Work<'_>) -> Result<Outcome, Error> {
         let mut outcome = Outcome::unchanged();
-        let (runner, reach) = tokio::join!(install(work, &mut outcome), registry_dns_pin::wait_reachable(work, REACHABLE));
+        let (runner, reach) = tokio::join!(
+            install(work, &mut outcome),
+            registry_dns_pin::wait_reachable(work, REACHABLE)
+        );
         runner?;
         reach?;
         Ok(outcome)
@@ -71,13 +92,19 @@ impl Installer for Runner {
 async fn install(work: Work<'_>, outcome: &mut Outcome) -> Result<(), Error> {
     let token = settle_token(work, outcome).await?;
     let cluster = &work.context.cluster;
-    outcome.changes.extend(cluster.apply_secret(&manifest(&token)).await?.phrase());
+    outcome
+        .changes
+        .extend(cluster.apply_secret(&manifest(&token)).await?.phrase());
     helm_release::ensure(work, &RELEASE, outcome).await?;
     // The chart's checksum annotation does not see a Secret that is not its own.
-    let outdated = secret_readers::outdated_pods(cluster, names::GITLAB, RUNNER.pods, &[SECRET]).await?;
+    let outdated =
+        secret_readers::outdated_pods(cluster, names::GITLAB, RUNNER.pods, &[SECRET]).await?;
     if !outdated.is_empty() {
         RUNNER.restart(work).await?;
-        outcome.changed(format!("restarted {}, which ran with another token", RUNNER.describe()));
+        outcome.changed(format!(
+            "restarted {}, which ran with another token",
+            RUNNER.describe()
+        ));
     }
     RUNNER.wait(work, READY).await?;
     if !token::verifies(work, &token).await? {
@@ -103,7 +130,10 @@ async fn settle_token(work: Work<'_>, outcome: &mut Outcome) -> Result<SecretStr
     outcome.changed(match (found.created, kept.is_some()) {
         (true, _) => format!("created the runner {}", token::DESCRIPTION),
         (false, true) => "replaced a token that was not valid any more".to_owned(),
-        (false, false) => format!("took the token of the runner {} from GitLab", token::DESCRIPTION),
+        (false, false) => format!(
+            "took the token of the runner {} from GitLab",
+            token::DESCRIPTION
+        ),
     });
     Ok(found.token)
 }
@@ -111,23 +141,42 @@ async fn settle_token(work: Work<'_>, outcome: &mut Outcome) -> Result<SecretStr
 /// Both keys: the chart mounts both, and the registration token must be empty.
 fn manifest(token: &SecretString) -> SecretManifest {
     let data = BTreeMap::from([
-        ("runner-registration-token".to_owned(), Zeroizing::new(Vec::new())),
-        ("runner-token".to_owned(), Zeroizing::new(token.expose_secret().as_bytes().to_vec())),
+        (
+            "runner-registration-token".to_owned(),
+            Zeroizing::new(Vec::new()),
+        ),
+        (
+            "runner-token".to_owned(),
+            Zeroizing::new(token.expose_secret().as_bytes().to_vec()),
+        ),
     ]);
-    SecretManifest { namespace: names::GITLAB.to_owned(), name: SECRET.to_owned(), kind: "Opaque".to_owned(), labels: BTreeMap::new(), data }
+    SecretManifest {
+        namespace: names::GITLAB.to_owned(),
+        name: SECRET.to_owned(),
+        kind: "Opaque".to_owned(),
+        labels: BTreeMap::new(),
+        data,
+    }
 }
 
 async fn secret_holds(work: Work<'_>, token: &SecretString) -> Result<bool, Error> {
     let secret = work.context.cluster.secret(names::GITLAB, SECRET).await?;
-    Ok(secret.is_some_and(|secret| secret.data.get("runner-token").is_some_and(|held| held.as_slice() == token.expose_secret().as_bytes())))
+    Ok(secret.is_some_and(|secret| {
+        secret
+            .data
+            .get("runner-token")
+            .is_some_and(|held| held.as_slice() == token.expose_secret().as_bytes())
+    }))
 }
 
 /// Asking Rails for the list of runners takes up to a minute; a verified token and a ready pod that carries it say as much within a second.
 async fn registered(work: Work<'_>) -> Result<String, Error> {
-    let failed = |found: &str| Error::Failed {
+    let failed = |found: &str| {
+        Error::Failed {
         action: "find the runner".to_owned(),
         found: found.to_owned(),
         hint: "run `blueprint up --only runner`: it reads the token from OpenBao again and verifies it".to_owned(),
+    }
     };
     let Some(token) = token::kept(work).await? else {
         return Err(failed("OpenBao holds no token at secret/gitlab/runner"));
@@ -136,10 +185,15 @@ async fn registered(work: Work<'_>) -> Result<String, Error> {
         return Err(failed("GitLab does not know the token any more"));
     }
     if !secret_holds(work, &token).await? {
-        return Err(failed("Secret gitlab-runner-token holds another token than OpenBao"));
+        return Err(failed(
+            "Secret gitlab-runner-token holds another token than OpenBao",
+        ));
     }
     match RUNNER.state(work).await? {
-        State::Ready => Ok(format!("token verified, {} ready with it", RUNNER.describe())),
+        State::Ready => Ok(format!(
+            "token verified, {} ready with it",
+            RUNNER.describe()
+        )),
         State::Missing => Err(failed("Deployment gitlab/gitlab-runner is missing")),
         State::Outdated(why) => Err(failed(&why.join("; "))),
         State::Broken(why) => Err(failed(&why)),
@@ -153,7 +207,10 @@ mod tests {
     #[test]
     fn the_secret_has_both_keys_and_an_empty_registration_token() {
         let manifest = manifest(&SecretString::from("glrt-x".to_owned()));
-        assert_eq!(manifest.data.keys().collect::<Vec<_>>(), ["runner-registration-token", "runner-token"]);
+        assert_eq!(
+            manifest.data.keys().collect::<Vec<_>>(),
+            ["runner-registration-token", "runner-token"]
+        );
         assert!(manifest.data["runner-registration-token"].is_empty());
         assert_eq!(manifest.data["runner-token"].as_slice(), b"glrt-x");
     }

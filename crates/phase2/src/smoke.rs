@@ -86,14 +86,24 @@ pub enum CheckVerdict {
 impl CheckResult {
     /// A row that is as it should be.
     pub fn passed(check: &str, evidence: impl Into<String>) -> Self {
-        Self { check: check.to_owned(), verdict: CheckVerdict::Passed, evidence: evidence.into(), hint: None }
+        Self {
+            check: check.to_owned(),
+            verdict: CheckVerdict::Passed,
+            evidence: evidence.into(),
+            hint: None,
+        }
     }
 
     /// A row that is not; its hint is looked up in the failure map.
     pub fn failed(check: &str, evidence: impl Into<String>) -> Self {
         let evidence = evidence.into();
         let hint = failure_hints::hint(check, &evidence);
-        Self { check: check.to_owned(), verdict: CheckVerdict::Failed, evidence, hint }
+        Self {
+            check: check.to_owned(),
+            verdict: CheckVerdict::Failed,
+            evidence,
+            hint,
+        }
     }
 
     /// A row from what was seen or what was wrong.
@@ -112,23 +122,44 @@ pub async fn run(context: &Context) -> Vec<CheckResult> {
 
 async fn run_with(context: &Context, catalog: &Catalog, deadline: Duration) -> Vec<CheckResult> {
     let progress = Progress::silent();
-    let work = Work { context, progress: &progress };
-    let rows = catalog.installers().iter().map(|installer| rows_of(installer.as_ref(), work, deadline));
-    arrange(futures::future::join_all(rows).await.into_iter().flatten().collect())
+    let work = Work {
+        context,
+        progress: &progress,
+    };
+    let rows = catalog
+        .installers()
+        .iter()
+        .map(|installer| rows_of(installer.as_ref(), work, deadline));
+    arrange(
+        futures::future::join_all(rows)
+            .await
+            .into_iter()
+            .flatten()
+            .collect(),
+    )
 }
 
-async fn rows_of(installer: &dyn Installer, work: Work<'_>, deadline: Duration) -> Vec<CheckResult> {
+async fn rows_of(
+    installer: &dyn Installer,
+    work: Work<'_>,
+    deadline: Duration,
+) -> Vec<CheckResult> {
     if let Ok(rows) = tokio::time::timeout(deadline, installer.smoke(work)).await {
         return rows;
     }
-    vec![CheckResult::failed(installer.id(), format!("its checks did not answer within {}s", deadline.as_secs()))]
+    vec![CheckResult::failed(
+        installer.id(),
+        format!("its checks did not answer within {}s", deadline.as_secs()),
+    )]
 }
 
 /// The table's 13 rows first, in their order, then the others as they came. A row of the table that nobody reported is a failure: silence is no success.
 fn arrange(mut found: Vec<CheckResult>) -> Vec<CheckResult> {
     let mut table = Vec::with_capacity(found.len() + ROWS.len());
     for name in ROWS {
-        let (mine, rest) = found.into_iter().partition::<Vec<_>, _>(|result| result.check == name);
+        let (mine, rest) = found
+            .into_iter()
+            .partition::<Vec<_>, _>(|result| result.check == name);
         found = rest;
         if mine.is_empty() {
             table.push(CheckResult::failed(name, "nothing answered for this row"));
@@ -172,9 +203,19 @@ mod tests {
 
     #[test]
     fn rows_come_in_the_tables_order_and_additions_after_them() {
-        let mut found: Vec<CheckResult> = ROWS.iter().rev().map(|name| CheckResult::passed(name, "seen")).collect();
-        found.insert(0, CheckResult::passed("Registry reachable from every node", "3 nodes"));
-        let names: Vec<String> = arrange(found).into_iter().map(|result| result.check).collect();
+        let mut found: Vec<CheckResult> = ROWS
+            .iter()
+            .rev()
+            .map(|name| CheckResult::passed(name, "seen"))
+            .collect();
+        found.insert(
+            0,
+            CheckResult::passed("Registry reachable from every node", "3 nodes"),
+        );
+        let names: Vec<String> = arrange(found)
+            .into_iter()
+            .map(|result| result.check)
+            .collect();
         assert_eq!(names[..13], ROWS);
         assert_eq!(names[13..], ["Registry reachable from every node"]);
     }
@@ -183,14 +224,32 @@ mod tests {
     fn a_row_that_nobody_reported_is_a_failure() {
         let table = arrange(vec![CheckResult::passed(row::REDIS, "PONG")]);
         assert_eq!(table.len(), 13);
-        assert_eq!(table.iter().filter(|result| result.verdict == CheckVerdict::Failed).count(), 12);
+        assert_eq!(
+            table
+                .iter()
+                .filter(|result| result.verdict == CheckVerdict::Failed)
+                .count(),
+            12
+        );
     }
 
     #[test]
     fn a_failed_row_gets_its_hint_from_the_map() {
-        let sealed = CheckResult { check: row::OPENBAO.to_owned(), verdict: CheckVerdict::Failed, evidence: "sealed: true".to_owned(), hint: None };
+        let sealed = CheckResult {
+            check: row::OPENBAO.to_owned(),
+            verdict: CheckVerdict::Failed,
+            evidence: "sealed: true".to_owned(),
+            hint: None,
+        };
         let table = arrange(vec![sealed]);
-        let row = table.iter().find(|result| result.check == row::OPENBAO).expect("the row");
-        assert!(row.hint.as_deref().is_some_and(|hint| hint.contains("secrets unseal")));
+        let row = table
+            .iter()
+            .find(|result| result.check == row::OPENBAO)
+            .expect("the row");
+        assert!(
+            row.hint
+                .as_deref()
+                .is_some_and(|hint| hint.contains("secrets unseal"))
+        );
     }
 }

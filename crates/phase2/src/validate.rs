@@ -39,18 +39,31 @@ const CHARTS: [Rendered; 6] = [
     chart("minio", names::MINIO),
     chart("openbao", names::OPENBAO),
     // Its schema has a remote `$ref`; ours stands in for it.
-    Rendered { key: "gitlab", namespace: names::GITLAB, skip_crds: true, skip_schema_validation: true },
+    Rendered {
+        key: "gitlab",
+        namespace: names::GITLAB,
+        skip_crds: true,
+        skip_schema_validation: true,
+    },
     chart("runner", names::GITLAB),
 ];
 
 const fn chart(key: &'static str, namespace: &'static str) -> Rendered {
-    Rendered { key, namespace, skip_crds: false, skip_schema_validation: false }
+    Rendered {
+        key,
+        namespace,
+        skip_crds: false,
+        skip_schema_validation: false,
+    }
 }
 
 /// Checks every reference against the schema beside it, and every rendered chart for references that nobody fulfils.
 pub async fn validate(context: &Context) -> Result<Validation, Error> {
     let mut validation = Validation::default();
-    for file in embedded().iter().filter(|file| file.path.starts_with(FOLDER) && is_yaml(file.path)) {
+    for file in embedded()
+        .iter()
+        .filter(|file| file.path.starts_with(FOLDER) && is_yaml(file.path))
+    {
         check_file(context, file.path, &mut validation)?;
     }
     for chart in &CHARTS {
@@ -63,13 +76,17 @@ pub async fn validate(context: &Context) -> Result<Validation, Error> {
 }
 
 fn is_yaml(path: &str) -> bool {
-    Path::new(path).extension().is_some_and(|extension| extension == "yaml")
+    Path::new(path)
+        .extension()
+        .is_some_and(|extension| extension == "yaml")
 }
 
 /// The schema beside `path`, parsed.
 fn schema_of(context: &Context, path: &str) -> Result<Option<Value>, Error> {
     let beside = path.replace(".yaml", ".schema.json");
-    let Some(text) = context.references.text(&beside)? else { return Ok(None) };
+    let Some(text) = context.references.text(&beside)? else {
+        return Ok(None);
+    };
     let parsed = serde_json::from_str(&text).map_err(|error| Error::Failed {
         action: format!("read {beside}"),
         found: error.to_string(),
@@ -82,7 +99,9 @@ fn check_file(context: &Context, path: &str, validation: &mut Validation) -> Res
     let Some(schema) = schema_of(context, path)? else {
         // Profiles are layers: what they come to together with their reference is checked against the reference's schema.
         if path.contains("/helm-values-") && !path.contains("/profiles/") {
-            validation.problems.push(format!("{path} has no schema beside it"));
+            validation
+                .problems
+                .push(format!("{path} has no schema beside it"));
         }
         return Ok(());
     };
@@ -96,20 +115,36 @@ fn check_file(context: &Context, path: &str, validation: &mut Validation) -> Res
     };
     // An empty values file is an empty map.
     let empty = [Value::Object(serde_json::Map::new())];
-    let documents = if documents.is_empty() { &empty[..] } else { &documents[..] };
+    let documents = if documents.is_empty() {
+        &empty[..]
+    } else {
+        &documents[..]
+    };
     for document in documents {
         report(path, &schema::check(&schema, document), validation);
     }
-    validation.checked.push(format!("{path} against its schema"));
+    validation
+        .checked
+        .push(format!("{path} against its schema"));
     Ok(())
 }
 
 /// Reference, profile and `values_overrides` together: an override may break what each file alone keeps.
-fn check_merged_values(context: &Context, chart: &Rendered, validation: &mut Validation) -> Result<(), Error> {
+fn check_merged_values(
+    context: &Context,
+    chart: &Rendered,
+    validation: &mut Validation,
+) -> Result<(), Error> {
     let path = format!("{FOLDER}helm-values-{}.yaml", chart.key);
-    let Some(schema) = schema_of(context, &path)? else { return Ok(()) };
+    let Some(schema) = schema_of(context, &path)? else {
+        return Ok(());
+    };
     let values = context.references.values(chart.key, &context.versions)?;
-    let merged = format!("values of {} (reference, profile {}, overrides)", chart.key, context.settings.profile.name());
+    let merged = format!(
+        "values of {} (reference, profile {}, overrides)",
+        chart.key,
+        context.settings.profile.name()
+    );
     report(&merged, &schema::check(&schema, &values), validation);
     validation.checked.push(merged);
     Ok(())
@@ -117,14 +152,25 @@ fn check_merged_values(context: &Context, chart: &Rendered, validation: &mut Val
 
 fn report(what: &str, violations: &[schema::Violation], validation: &mut Validation) {
     for violation in violations {
-        let at = if violation.at.is_empty() { "/" } else { violation.at.as_str() };
-        validation.problems.push(format!("{what} at {at}: {}", violation.message));
+        let at = if violation.at.is_empty() {
+            "/"
+        } else {
+            violation.at.as_str()
+        };
+        validation
+            .problems
+            .push(format!("{what} at {at}: {}", violation.message));
     }
 }
 
-async fn render<'a>(context: &Context, chart: &'a Rendered) -> Result<(&'a Rendered, Vec<Value>), Error> {
+async fn render<'a>(
+    context: &Context,
+    chart: &'a Rendered,
+) -> Result<(&'a Rendered, Vec<Value>), Error> {
     let pin = context.versions.chart(chart.key)?;
-    let verified = context.cache.verified(&chart_artifact(&context.versions, chart.key, pin))?;
+    let verified = context
+        .cache
+        .verified(&chart_artifact(&context.versions, chart.key, pin))?;
     let release = ReleaseInstall {
         name: pin.name.clone(),
         namespace: chart.namespace.to_owned(),
@@ -132,7 +178,7 @@ async fn render<'a>(context: &Context, chart: &'a Rendered) -> Result<(&'a Rende
         values: context.references.values(chart.key, &context.versions)?,
         skip_crds: chart.skip_crds,
         skip_schema_validation: chart.skip_schema_validation,
-        timeout: Duration::from_secs(60),
+        timeout: Duration::from_mins(1),
         labels: Vec::new(),
     };
     // The node image's tag is the Kubernetes version that the charts will meet.
@@ -147,11 +193,22 @@ fn check_references(rendered: &[(&Rendered, Vec<Value>)], validation: &mut Valid
         for missing in dangling::find(objects, chart.namespace, &provided) {
             validation.problems.push(format!(
                 "{} names {} {}/{} at {}, and nobody makes it",
-                missing.by, missing.target.kind, missing.target.namespace, missing.target.name, missing.at
+                missing.by,
+                missing.target.kind,
+                missing.target.namespace,
+                missing.target.name,
+                missing.at
             ));
         }
-        validation.checked.push(format!("references of {count} objects of chart {}", chart.key));
+        validation.checked.push(format!(
+            "references of {count} objects of chart {}",
+            chart.key
+        ));
         // Later charts may lean on Services of earlier ones.
-        provided.extend(objects.iter().filter_map(|object| provided::identity(object, chart.namespace)));
+        provided.extend(
+            objects
+                .iter()
+                .filter_map(|object| provided::identity(object, chart.namespace)),
+        );
     }
 }

@@ -27,10 +27,22 @@ use inspect::{Decision, Files};
 /// The Secrets made from the certificate. The GitLab chart's listeners name `<listener>-tls` (values.yaml, gatewayApiResources.gateway.listeners), MinIO's listener is
 /// ours, and `gitlab-wildcard-tls` switches the chart's self-signed job off. A list rather than a render of the chart: rendering takes a second on every
 /// run, and `blueprint values validate` compares this list with what the render names.
-pub const SECRETS: [&str; 6] = ["gitlab-wildcard-tls", "gitlab-tls", "registry-tls", "kas-tls", "minio-tls", "openbao-tls"];
+pub const SECRETS: [&str; 6] = [
+    "gitlab-wildcard-tls",
+    "gitlab-tls",
+    "registry-tls",
+    "kas-tls",
+    "minio-tls",
+    "openbao-tls",
+];
 
 /// The four that the smoke table asks for.
-const LISTENER_ROW: [&str; 4] = ["gitlab-wildcard-tls", "registry-tls", "kas-tls", "minio-tls"];
+const LISTENER_ROW: [&str; 4] = [
+    "gitlab-wildcard-tls",
+    "registry-tls",
+    "kas-tls",
+    "minio-tls",
+];
 
 const TLS: &str = "kubernetes.io/tls";
 
@@ -48,20 +60,40 @@ impl Installer for WildcardCerts {
         let files = read(&work.context.workspace)?;
         match inspect::decide(&files, &work.context.settings.domain, now()) {
             Decision::Mint => return Ok(State::Missing),
-            Decision::Renew { why } => return Ok(State::Outdated(vec![format!("the wildcard certificate: {why}")])),
-            Decision::RestoreCa(_) => return Ok(State::Outdated(vec!["ca.pem is missing".to_owned()])),
-            Decision::Refuse { expected, found } => return Ok(State::Broken(format!("expected {expected}; {found}"))),
+            Decision::Renew { why } => {
+                return Ok(State::Outdated(vec![format!(
+                    "the wildcard certificate: {why}"
+                )]));
+            }
+            Decision::RestoreCa(_) => {
+                return Ok(State::Outdated(vec!["ca.pem is missing".to_owned()]));
+            }
+            Decision::Refuse { expected, found } => {
+                return Ok(State::Broken(format!("expected {expected}; {found}")));
+            }
             Decision::Use { .. } => {}
         }
         let mut differs = Vec::new();
         for manifest in manifests(&files) {
-            match work.context.cluster.secret(names::GITLAB, &manifest.name).await? {
+            match work
+                .context
+                .cluster
+                .secret(names::GITLAB, &manifest.name)
+                .await?
+            {
                 None => differs.push(format!("Secret {} is missing", manifest.name)),
-                Some(live) if live.data != manifest.data => differs.push(format!("Secret {} holds another certificate", manifest.name)),
+                Some(live) if live.data != manifest.data => differs.push(format!(
+                    "Secret {} holds another certificate",
+                    manifest.name
+                )),
                 Some(_) => {}
             }
         }
-        Ok(if differs.is_empty() { State::Ready } else { State::Outdated(differs) })
+        Ok(if differs.is_empty() {
+            State::Ready
+        } else {
+            State::Outdated(differs)
+        })
     }
 
     async fn install(&self, work: Work<'_>) -> Result<Outcome, Error> {
@@ -72,16 +104,35 @@ impl Installer for WildcardCerts {
             save_from_cluster(context, &mut files, &mut outcome).await?;
         }
         let files = settle(context, files, &mut outcome)?;
-        outcome.changes.extend(names::ensure_namespace(&context.cluster, names::GITLAB).await?);
+        outcome
+            .changes
+            .extend(names::ensure_namespace(&context.cluster, names::GITLAB).await?);
         for manifest in manifests(&files) {
             // The type of a Secret cannot be changed; one of another type holds nothing that the files do not.
-            if let Some(live) = context.cluster.secret(names::GITLAB, &manifest.name).await?
+            if let Some(live) = context
+                .cluster
+                .secret(names::GITLAB, &manifest.name)
+                .await?
                 && live.kind != TLS
             {
-                context.cluster.delete("v1", "Secret", Some(names::GITLAB), &manifest.name, Duration::from_secs(30)).await?;
-                outcome.changed(format!("removed Secret {} of type {}", manifest.name, live.kind));
+                context
+                    .cluster
+                    .delete(
+                        "v1",
+                        "Secret",
+                        Some(names::GITLAB),
+                        &manifest.name,
+                        Duration::from_secs(30),
+                    )
+                    .await?;
+                outcome.changed(format!(
+                    "removed Secret {} of type {}",
+                    manifest.name, live.kind
+                ));
             }
-            outcome.changes.extend(context.cluster.apply_secret(&manifest).await?.phrase());
+            outcome
+                .changes
+                .extend(context.cluster.apply_secret(&manifest).await?.phrase());
         }
         Ok(outcome)
     }
@@ -121,7 +172,9 @@ fn now() -> i64 {
 fn read(workspace: &Workspace) -> Result<Files, Error> {
     let text = |name: &str| private_file::read_text(&path(workspace, name));
     // The line end that reading takes off is part of PEM text.
-    let whole = |name: &str| -> Result<Option<Zeroizing<String>>, Error> { Ok(text(name)?.map(|text| Zeroizing::new(format!("{}\n", text.trim_end())))) };
+    let whole = |name: &str| -> Result<Option<Zeroizing<String>>, Error> {
+        Ok(text(name)?.map(|text| Zeroizing::new(format!("{}\n", text.trim_end()))))
+    };
     Ok(Files {
         ca: whole("ca.pem")?.map(|text| text.to_string()),
         ca_key: whole("ca-key.pem")?,
@@ -150,24 +203,37 @@ fn settle(context: &Context, mut files: Files, outcome: &mut Outcome) -> Result<
                 private_file::write(&path(workspace, "ca-key.pem"), ca.key.as_bytes())?;
                 private_file::write(&path(workspace, "ca.pem"), ca.certificate.as_bytes())?;
                 outcome.changed(format!("minted a CA for {domain}"));
-                outcome.note(format!("add {} to your trust store to open https://gitlab.{domain} without a warning", path(workspace, "ca.pem").display()));
+                outcome.note(format!(
+                    "add {} to your trust store to open https://gitlab.{domain} without a warning",
+                    path(workspace, "ca.pem").display()
+                ));
                 files.ca = Some(ca.certificate);
                 files.ca_key = Some(ca.key);
             }
             Decision::Renew { why } => {
                 renew(workspace, domain, &mut files)?;
-                outcome.changed(format!("minted a certificate for *.{domain} with the same CA ({why})"));
+                outcome.changed(format!(
+                    "minted a certificate for *.{domain} with the same CA ({why})"
+                ));
             }
-            Decision::Refuse { expected, found } => return Err(refusal(workspace, expected, found)),
+            Decision::Refuse { expected, found } => {
+                return Err(refusal(workspace, expected, found));
+            }
         }
     }
 }
 
 fn renew(workspace: &Workspace, domain: &str, files: &mut Files) -> Result<(), Error> {
     let (Some(ca), Some(ca_key)) = (&files.ca, &files.ca_key) else {
-        return Err(refusal(workspace, "ca.pem and ca-key.pem".to_owned(), "one of them is missing".to_owned()));
+        return Err(refusal(
+            workspace,
+            "ca.pem and ca-key.pem".to_owned(),
+            "one of them is missing".to_owned(),
+        ));
     };
-    let until = inspect::facts(ca).map_err(|found| refusal(workspace, "a certificate in ca.pem".to_owned(), found))?.not_after;
+    let until = inspect::facts(ca)
+        .map_err(|found| refusal(workspace, "a certificate in ca.pem".to_owned(), found))?
+        .not_after;
     let leaf = mint::leaf(domain, ca, ca_key, until, now())?;
     private_file::write(&path(workspace, "key.pem"), leaf.key.as_bytes())?;
     private_file::write(&path(workspace, "cert.pem"), leaf.certificate.as_bytes())?;
@@ -179,7 +245,10 @@ fn renew(workspace: &Workspace, domain: &str, files: &mut Files) -> Result<(), E
 fn refusal(workspace: &Workspace, expected: String, found: String) -> Error {
     let folder = workspace.wildcard();
     Error::Refused {
-        summary: format!("the certificates in {} do not fit together", folder.display()),
+        summary: format!(
+            "the certificates in {} do not fit together",
+            folder.display()
+        ),
         expected,
         found,
         hint: format!(
@@ -191,17 +260,36 @@ fn refusal(workspace: &Workspace, expected: String, found: String) -> Error {
 }
 
 /// No files, but perhaps a certificate in the cluster: it is saved before anything else. The CA's key was never there.
-async fn save_from_cluster(context: &Context, files: &mut Files, outcome: &mut Outcome) -> Result<(), Error> {
+async fn save_from_cluster(
+    context: &Context,
+    files: &mut Files,
+    outcome: &mut Outcome,
+) -> Result<(), Error> {
     let Some(secret) = context.cluster.secret(names::GITLAB, SECRETS[0]).await? else {
         return Ok(());
     };
-    let text = |key: &str| secret.data.get(key).and_then(|bytes| String::from_utf8(bytes.to_vec()).ok()).map(Zeroizing::new);
+    let text = |key: &str| {
+        secret
+            .data
+            .get(key)
+            .and_then(|bytes| String::from_utf8(bytes.to_vec()).ok())
+            .map(Zeroizing::new)
+    };
     let (certificate, key) = (text("tls.crt"), text("tls.key"));
-    let ca = text("ca.crt").map(|ca| ca.to_string()).or_else(|| certificate.as_ref().and_then(|chain| inspect::ca_of_chain(chain)));
+    let ca = text("ca.crt").map(|ca| ca.to_string()).or_else(|| {
+        certificate
+            .as_ref()
+            .and_then(|chain| inspect::ca_of_chain(chain))
+    });
     let (Some(certificate), Some(key), Some(ca)) = (certificate, key, ca) else {
         return Err(Error::Refused {
-            summary: "the wildcard certificate is in the cluster, but not on disk, and its CA is nowhere".to_owned(),
-            expected: format!("ca.pem, cert.pem and key.pem in {}", context.workspace.wildcard().display()),
+            summary:
+                "the wildcard certificate is in the cluster, but not on disk, and its CA is nowhere"
+                    .to_owned(),
+            expected: format!(
+                "ca.pem, cert.pem and key.pem in {}",
+                context.workspace.wildcard().display()
+            ),
             found: format!("Secret {}/{} without the CA", names::GITLAB, SECRETS[0]),
             hint: format!(
                 "put the files back from your copy; or, to mint a new CA, delete the Secret (`kubectl -n {} delete secret {}`) and run `blueprint up --only wildcard-certs`",
@@ -214,20 +302,34 @@ async fn save_from_cluster(context: &Context, files: &mut Files, outcome: &mut O
     private_file::write(&path(workspace, "ca.pem"), ca.as_bytes())?;
     private_file::write(&path(workspace, "key.pem"), key.as_bytes())?;
     private_file::write(&path(workspace, "cert.pem"), certificate.as_bytes())?;
-    outcome.changed(format!("saved the wildcard certificate from Secret {}/{}", names::GITLAB, SECRETS[0]));
+    outcome.changed(format!(
+        "saved the wildcard certificate from Secret {}/{}",
+        names::GITLAB,
+        SECRETS[0]
+    ));
     outcome.note("the CA's key is lost: this certificate serves until it runs out, then a new CA is needed (move infra/tls/wildcard away and run `up`)");
-    *files = Files { ca: Some(ca), ca_key: files.ca_key.take(), certificate: Some(certificate.to_string()), key: Some(key) };
+    *files = Files {
+        ca: Some(ca),
+        ca_key: files.ca_key.take(),
+        certificate: Some(certificate.to_string()),
+        key: Some(key),
+    };
     Ok(())
 }
 
 fn manifests(files: &Files) -> Vec<SecretManifest> {
-    let (Some(ca), Some(certificate), Some(key)) = (&files.ca, &files.certificate, &files.key) else {
+    let (Some(ca), Some(certificate), Some(key)) = (&files.ca, &files.certificate, &files.key)
+    else {
         return Vec::new();
     };
-    let data: BTreeMap<String, Zeroizing<Vec<u8>>> = [("tls.crt", certificate.as_bytes()), ("tls.key", key.as_bytes()), ("ca.crt", ca.as_bytes())]
-        .into_iter()
-        .map(|(name, bytes)| (name.to_owned(), Zeroizing::new(bytes.to_vec())))
-        .collect();
+    let data: BTreeMap<String, Zeroizing<Vec<u8>>> = [
+        ("tls.crt", certificate.as_bytes()),
+        ("tls.key", key.as_bytes()),
+        ("ca.crt", ca.as_bytes()),
+    ]
+    .into_iter()
+    .map(|(name, bytes)| (name.to_owned(), Zeroizing::new(bytes.to_vec())))
+    .collect();
     SECRETS
         .iter()
         .map(|name| SecretManifest {
@@ -244,23 +346,38 @@ fn on_disk(context: &Context) -> Result<String, String> {
     let files = read(&context.workspace).map_err(|error| error.to_string())?;
     match inspect::decide(&files, &context.settings.domain, now()) {
         Decision::Use { .. } => {}
-        Decision::Refuse { expected, found } => return Err(format!("expected {expected}; {found}")),
+        Decision::Refuse { expected, found } => {
+            return Err(format!("expected {expected}; {found}"));
+        }
         Decision::Renew { why } => return Err(format!("the certificate is due: {why}")),
-        Decision::Mint | Decision::RestoreCa(_) => return Err(format!("ca.pem is missing in {}", context.workspace.wildcard().display())),
+        Decision::Mint | Decision::RestoreCa(_) => {
+            return Err(format!(
+                "ca.pem is missing in {}",
+                context.workspace.wildcard().display()
+            ));
+        }
     }
     let until = inspect::facts(files.certificate.as_deref().unwrap_or_default())?.not_after;
-    Ok(format!("ca.pem, cert.pem, key.pem fit together, valid until {}", inspect::date(until)))
+    Ok(format!(
+        "ca.pem, cert.pem, key.pem fit together, valid until {}",
+        inspect::date(until)
+    ))
 }
 
 async fn listener_secrets(context: &Context) -> Result<String, String> {
     let mut missing = Vec::new();
     for name in LISTENER_ROW {
         match context.cluster.secret(names::GITLAB, name).await {
-            Ok(Some(secret)) if secret.data.contains_key("tls.crt") && secret.data.contains_key("tls.key") => {}
+            Ok(Some(secret))
+                if secret.data.contains_key("tls.crt") && secret.data.contains_key("tls.key") => {}
             Ok(Some(_)) => missing.push(format!("{name} lacks tls.crt or tls.key")),
             Ok(None) => missing.push(format!("{name} is missing")),
             Err(error) => return Err(error.to_string()),
         }
     }
-    if missing.is_empty() { Ok(LISTENER_ROW.join(", ")) } else { Err(missing.join("; ")) }
+    if missing.is_empty() {
+        Ok(LISTENER_ROW.join(", "))
+    } else {
+        Err(missing.join("; "))
+    }
 }

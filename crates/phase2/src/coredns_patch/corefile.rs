@@ -17,7 +17,7 @@ pub(super) enum CorefileError {
         /// 1-based.
         line: usize,
     },
-    /// NodeLocal's file without a block for the cluster's zone.
+    /// `NodeLocal`'s file without a block for the cluster's zone.
     #[error("it has no server block for {zone}")]
     NoClusterBlock {
         /// For example `cluster.local`.
@@ -32,11 +32,23 @@ pub(super) fn without_stanza(corefile: &str) -> Result<String, CorefileError> {
 
 /// With the rewrite of `<anything>.domain` to the Gateway's Service, as the first plugin of the root block (the order in the file means nothing to CoreDNS). A stanza
 /// of ours that is there is replaced.
-pub(super) fn with_stanza(corefile: &str, domain: &str, service: &str) -> Result<String, CorefileError> {
+pub(super) fn with_stanza(
+    corefile: &str,
+    domain: &str,
+    service: &str,
+) -> Result<String, CorefileError> {
     let clean = without_stanza(corefile)?;
-    let root = blocks(&clean)?.into_iter().find(|block| is_root(&block.keys)).ok_or(CorefileError::NoRootBlock)?;
-    let zone = cluster_zone(root.body(&clean)).unwrap_or("cluster.local").to_owned();
-    let rule = format!("    name regex ^(.*)\\.{}\\.?$ {service}.svc.{zone} answer auto", regex_escaped(domain));
+    let root = blocks(&clean)?
+        .into_iter()
+        .find(|block| is_root(&block.keys))
+        .ok_or(CorefileError::NoRootBlock)?;
+    let zone = cluster_zone(root.body(&clean))
+        .unwrap_or("cluster.local")
+        .to_owned();
+    let rule = format!(
+        "    name regex ^(.*)\\.{}\\.?$ {service}.svc.{zone} answer auto",
+        regex_escaped(domain)
+    );
     let stanza = marked_block::block("    ", "", ["rewrite stop {", &rule, "}"]);
     Ok(insert(&clean, root.body_start, &stanza))
 }
@@ -46,10 +58,26 @@ pub(super) fn with_stanza(corefile: &str, domain: &str, service: &str) -> Result
 pub(super) fn with_forward_block(corefile: &str, domain: &str) -> Result<String, CorefileError> {
     let clean = without_stanza(corefile)?;
     let found = blocks(&clean)?;
-    let cluster = found.iter().find(|block| block.keys.iter().any(|key| key.starts_with("cluster.local"))).ok_or_else(|| CorefileError::NoClusterBlock { zone: "cluster.local".to_owned() })?;
+    let cluster = found
+        .iter()
+        .find(|block| {
+            block
+                .keys
+                .iter()
+                .any(|key| key.starts_with("cluster.local"))
+        })
+        .ok_or_else(|| CorefileError::NoClusterBlock {
+            zone: "cluster.local".to_owned(),
+        })?;
     let header = format!("{domain}:53 {{");
-    let body = cluster.body(&clean).lines().filter(|line| !line.trim_start().starts_with("health"));
-    let lines: Vec<&str> = std::iter::once(header.as_str()).chain(body).chain(std::iter::once("}")).collect();
+    let body = cluster
+        .body(&clean)
+        .lines()
+        .filter(|line| !line.trim_start().starts_with("health"));
+    let lines: Vec<&str> = std::iter::once(header.as_str())
+        .chain(body)
+        .chain(std::iter::once("}"))
+        .collect();
     // At the start, so that a last line without a line end stays as it is.
     Ok(insert(&clean, 0, &marked_block::block("", "", lines)))
 }
@@ -85,7 +113,10 @@ fn blocks(text: &str) -> Result<Vec<Block>, CorefileError> {
     for (index, line) in text.split_inclusive('\n').enumerate() {
         let start = offset;
         offset += line.len();
-        let mut tokens: Vec<&str> = line.split_whitespace().take_while(|token| !token.starts_with('#')).collect();
+        let mut tokens: Vec<&str> = line
+            .split_whitespace()
+            .take_while(|token| !token.starts_with('#'))
+            .collect();
         match tokens.as_slice() {
             [] => {}
             ["}"] => {
@@ -102,13 +133,29 @@ fn blocks(text: &str) -> Result<Vec<Block>, CorefileError> {
             [.., "{"] => {
                 if stack.is_empty() {
                     tokens.pop();
-                    keys.extend(tokens.iter().flat_map(|token| token.split(',')).filter(|key| !key.is_empty()).map(str::to_owned));
-                    found.push(Block { keys: std::mem::take(&mut keys), body_start: offset, body_end: offset });
+                    keys.extend(
+                        tokens
+                            .iter()
+                            .flat_map(|token| token.split(','))
+                            .filter(|key| !key.is_empty())
+                            .map(str::to_owned),
+                    );
+                    found.push(Block {
+                        keys: std::mem::take(&mut keys),
+                        body_start: offset,
+                        body_end: offset,
+                    });
                 }
                 stack.push(index + 1);
             }
             // Keys may stand on lines of their own before the brace.
-            _ if stack.is_empty() => keys.extend(tokens.iter().flat_map(|token| token.split(',')).filter(|key| !key.is_empty()).map(str::to_owned)),
+            _ if stack.is_empty() => keys.extend(
+                tokens
+                    .iter()
+                    .flat_map(|token| token.split(','))
+                    .filter(|key| !key.is_empty())
+                    .map(str::to_owned),
+            ),
             _ => {}
         }
     }
@@ -119,14 +166,19 @@ fn blocks(text: &str) -> Result<Vec<Block>, CorefileError> {
 }
 
 fn is_root(keys: &[String]) -> bool {
-    keys.iter().any(|key| matches!(key.strip_prefix("dns://").unwrap_or(key), ".:53" | "."))
+    keys.iter()
+        .any(|key| matches!(key.strip_prefix("dns://").unwrap_or(key), ".:53" | "."))
 }
 
 /// The first zone of the `kubernetes` plugin: the cluster's domain.
 fn cluster_zone(body: &str) -> Option<&str> {
     body.lines().find_map(|line| {
         let mut tokens = line.split_whitespace();
-        (tokens.next() == Some("kubernetes")).then(|| tokens.next()).flatten().filter(|zone| *zone != "{").map(|zone| zone.trim_end_matches('.'))
+        (tokens.next() == Some("kubernetes"))
+            .then(|| tokens.next())
+            .flatten()
+            .filter(|zone| *zone != "{")
+            .map(|zone| zone.trim_end_matches('.'))
     })
 }
 

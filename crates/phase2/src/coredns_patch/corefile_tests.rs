@@ -80,31 +80,59 @@ fn the_cluster_s_own_zone_is_used() {
 
 #[test]
 fn foreign_server_blocks_before_and_after_stay() {
-    let corefile = format!("corp.example:53 {{\n    forward . 10.0.0.53\n}}\n{KUBEADM}# the end, without a line end");
+    let corefile = format!(
+        "corp.example:53 {{\n    forward . 10.0.0.53\n}}\n{KUBEADM}# the end, without a line end"
+    );
     let text = edited(&corefile);
-    assert!(text.starts_with("corp.example:53 {\n    forward . 10.0.0.53\n}\n.:53 {\n    # blueprint:begin"));
+    assert!(text.starts_with(
+        "corp.example:53 {\n    forward . 10.0.0.53\n}\n.:53 {\n    # blueprint:begin"
+    ));
     assert_eq!(without_stanza(&text).as_deref(), Ok(corefile.as_str()));
 }
 
 #[test]
 fn a_corefile_without_a_root_block_is_refused() {
-    assert_eq!(with_stanza("example.org:53 {\n    errors\n}\n", "a.b", SERVICE), Err(CorefileError::NoRootBlock));
-    assert_eq!(with_stanza("", "a.b", SERVICE), Err(CorefileError::NoRootBlock));
+    assert_eq!(
+        with_stanza("example.org:53 {\n    errors\n}\n", "a.b", SERVICE),
+        Err(CorefileError::NoRootBlock)
+    );
+    assert_eq!(
+        with_stanza("", "a.b", SERVICE),
+        Err(CorefileError::NoRootBlock)
+    );
 }
 
 #[test]
 fn unbalanced_markers_and_braces_are_refused() {
     let torn = KUBEADM.replacen("    errors\n", "    # blueprint:begin\n    errors\n", 1);
-    assert!(matches!(with_stanza(&torn, "a.b", SERVICE), Err(CorefileError::Markers(_))));
-    assert_eq!(with_stanza(".:53 {\n    errors\n", "a.b", SERVICE), Err(CorefileError::Unbalanced { line: 1 }));
-    assert_eq!(with_stanza(".:53 {\n}\n}\n", "a.b", SERVICE), Err(CorefileError::Unbalanced { line: 3 }));
+    assert!(matches!(
+        with_stanza(&torn, "a.b", SERVICE),
+        Err(CorefileError::Markers(_))
+    ));
+    assert_eq!(
+        with_stanza(".:53 {\n    errors\n", "a.b", SERVICE),
+        Err(CorefileError::Unbalanced { line: 1 })
+    );
+    assert_eq!(
+        with_stanza(".:53 {\n}\n}\n", "a.b", SERVICE),
+        Err(CorefileError::Unbalanced { line: 3 })
+    );
 }
 
 #[test]
 fn a_root_block_in_its_other_spellings_is_found() {
-    for header in [". {", "dns://.:53 {", "example.org, .:53 {", ".:53 example.org {"] {
+    for header in [
+        ". {",
+        "dns://.:53 {",
+        "example.org, .:53 {",
+        ".:53 example.org {",
+    ] {
         let corefile = KUBEADM.replacen(".:53 {", header, 1);
-        assert_eq!(without_stanza(&edited(&corefile)).as_deref(), Ok(corefile.as_str()), "{header}");
+        assert_eq!(
+            without_stanza(&edited(&corefile)).as_deref(),
+            Ok(corefile.as_str()),
+            "{header}"
+        );
     }
 }
 
@@ -112,11 +140,18 @@ fn a_root_block_in_its_other_spellings_is_found() {
 fn node_local_dns_forwards_the_domain_to_coredns_instead_of_its_upstream() {
     let text = with_forward_block(NODE_LOCAL, "local.example.net").expect("edited");
     let ours = text.split("# blueprint:end").next().expect("block");
-    assert!(ours.contains("local.example.net:53 {") && ours.contains("__PILLAR__CLUSTER__DNS__") && ours.contains("bind 169.254.20.10 10.96.0.10"));
+    assert!(
+        ours.contains("local.example.net:53 {")
+            && ours.contains("__PILLAR__CLUSTER__DNS__")
+            && ours.contains("bind 169.254.20.10 10.96.0.10")
+    );
     assert!(!ours.contains("health") && !ours.contains("UPSTREAM"));
     assert!(blocks(&text).is_ok_and(|blocks| blocks.len() == 3));
     assert_eq!(without_stanza(&text).as_deref(), Ok(NODE_LOCAL));
-    assert_eq!(with_forward_block(&text, "local.example.net").as_deref(), Ok(text.as_str()));
+    assert_eq!(
+        with_forward_block(&text, "local.example.net").as_deref(),
+        Ok(text.as_str())
+    );
 }
 
 fn plugin_line() -> impl Strategy<Value = String> {
@@ -130,13 +165,32 @@ fn plugin_line() -> impl Strategy<Value = String> {
 }
 
 fn server_block(header: &'static str) -> impl Strategy<Value = String> {
-    (proptest::collection::vec(plugin_line(), 0..6), prop_oneof![Just("    "), Just("\t"), Just("")])
-        .prop_map(move |(lines, indent)| format!("{header} {{\n{}}}\n", lines.iter().map(|line| format!("{indent}{line}\n")).collect::<String>()))
+    (
+        proptest::collection::vec(plugin_line(), 0..6),
+        prop_oneof![Just("    "), Just("\t"), Just("")],
+    )
+        .prop_map(move |(lines, indent)| {
+            format!(
+                "{header} {{\n{}}}\n",
+                lines
+                    .iter()
+                    .map(|line| [indent, line.as_str(), "\n"].concat())
+                    .collect::<Vec<_>>()
+                    .concat()
+            )
+        })
 }
 
 fn corefile() -> impl Strategy<Value = String> {
-    (proptest::collection::vec(server_block("corp.example:53"), 0..3), server_block(".:53"), proptest::collection::vec(server_block("lan.example:5353"), 0..2), "(\n|# end)?")
-        .prop_map(|(before, root, after, end)| format!("{}{root}{}{end}", before.concat(), after.concat()))
+    (
+        proptest::collection::vec(server_block("corp.example:53"), 0..3),
+        server_block(".:53"),
+        proptest::collection::vec(server_block("lan.example:5353"), 0..2),
+        "(\n|# end)?",
+    )
+        .prop_map(|(before, root, after, end)| {
+            format!("{}{root}{}{end}", before.concat(), after.concat())
+        })
 }
 
 proptest! {

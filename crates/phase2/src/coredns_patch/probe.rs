@@ -14,7 +14,7 @@ use crate::installer::Work;
 use crate::names;
 
 const POD: &str = "blueprint-dns-probe";
-const DEADLINE: Duration = Duration::from_secs(120);
+const DEADLINE: Duration = Duration::from_mins(2);
 
 /// Asks up to thirty times, a second apart: pods that were just replaced may still answer. `$0` is the name, `$1` the address.
 const SCRIPT: &str = r#"n=0
@@ -27,12 +27,22 @@ echo "$out"
 exit 1"#;
 
 /// Runs a short-lived pod that resolves `name` and compares the answer with `address`. The pod is deleted whatever comes of it.
-pub(super) async fn resolve_from_pod(work: Work<'_>, name: &str, address: &str) -> Result<(), Error> {
+pub(super) async fn resolve_from_pod(
+    work: Work<'_>,
+    name: &str,
+    address: &str,
+) -> Result<(), Error> {
     let cluster = &work.context.cluster;
     let pin = work.context.versions.image("busybox")?;
     // The remains of a run that was cut off.
     remove(work).await?;
-    cluster.apply(&pod(&format!("{}:{}", pin.repository, pin.tag), name, address)).await?;
+    cluster
+        .apply(&pod(
+            &format!("{}:{}", pin.repository, pin.tag),
+            name,
+            address,
+        ))
+        .await?;
     let result = answer(work, name, address).await;
     remove(work).await?;
     result
@@ -49,16 +59,24 @@ async fn answer(work: Work<'_>, name: &str, address: &str) -> Result<(), Error> 
         pods: Some("app=blueprint-dns-probe"),
         deadline: DEADLINE,
     };
-    let judge = |pod: Option<&kube::api::DynamicObject>| match pod.and_then(|pod| pod.data.pointer("/status/phase")).and_then(Value::as_str) {
+    let judge = |pod: Option<&kube::api::DynamicObject>| match pod
+        .and_then(|pod| pod.data.pointer("/status/phase"))
+        .and_then(Value::as_str)
+    {
         Some("Succeeded" | "Failed") => Verdict::Ready,
         Some(phase) => Verdict::Waiting(format!("the probe is {phase}")),
         None => Verdict::Waiting("the probe is not there yet".to_owned()),
     };
-    let pod = cluster.wait(&target, &judge, &|blocker| work.progress.waiting(blocker)).await?;
+    let pod = cluster
+        .wait(&target, &judge, &|blocker| work.progress.waiting(blocker))
+        .await?;
     if pod.data.pointer("/status/phase").and_then(Value::as_str) == Some("Succeeded") {
         return Ok(());
     }
-    let said = cluster.log_tail(names::GITLAB, POD, None, 10).await.unwrap_or_default();
+    let said = cluster
+        .log_tail(names::GITLAB, POD, None, 10)
+        .await
+        .unwrap_or_default();
     Err(Error::Failed {
         action: format!("resolve {name} from a pod"),
         found: format!("expected {address}, the last answer was: {}", said.iter().map(|line| line.trim()).filter(|line| !line.is_empty()).collect::<Vec<_>>().join(" | ")),
@@ -67,7 +85,16 @@ async fn answer(work: Work<'_>, name: &str, address: &str) -> Result<(), Error> 
 }
 
 async fn remove(work: Work<'_>) -> Result<(), Error> {
-    work.context.cluster.delete("v1", "Pod", Some(names::GITLAB), POD, Duration::from_secs(60)).await?;
+    work.context
+        .cluster
+        .delete(
+            "v1",
+            "Pod",
+            Some(names::GITLAB),
+            POD,
+            Duration::from_mins(1),
+        )
+        .await?;
     Ok(())
 }
 
@@ -96,21 +123,32 @@ fn pod(image: &str, name: &str, address: &str) -> Value {
 /// Asks a CoreDNS pod directly (DNS over TCP, RFC 7766); makes nothing in the cluster.
 pub(super) async fn resolve_now(context: &Context) -> Result<String, String> {
     let name = context.settings.host("gitlab");
-    let address = gateway_address(context).await.map_err(|error| error.to_string())?;
+    let address = gateway_address(context)
+        .await
+        .map_err(|error| error.to_string())?;
     let pod = context
         .cluster
         .ready_pod(KUBE_SYSTEM, "k8s-app=kube-dns")
         .await
         .map_err(|error| error.to_string())?
         .ok_or_else(|| "no CoreDNS pod is ready".to_owned())?;
-    let forward = context.cluster.port_forward(KUBE_SYSTEM, &pod, 53).await.map_err(|error| error.to_string())?;
-    let answers = ask(forward.address(), &name).await.map_err(|error| format!("no answer from {pod}: {error}"))?;
+    let forward = context
+        .cluster
+        .port_forward(KUBE_SYSTEM, &pod, 53)
+        .await
+        .map_err(|error| error.to_string())?;
+    let answers = ask(forward.address(), &name)
+        .await
+        .map_err(|error| format!("no answer from {pod}: {error}"))?;
     if answers.contains(&address) {
         Ok(format!("{name} is {address}"))
     } else if answers.is_empty() {
         Err(format!("{name} has no address; expected {address}"))
     } else {
-        Err(format!("{name} is {}; expected {address}", answers.join(", ")))
+        Err(format!(
+            "{name} is {}; expected {address}",
+            answers.join(", ")
+        ))
     }
 }
 
@@ -120,7 +158,8 @@ async fn ask(server: std::net::SocketAddr, name: &str) -> std::io::Result<Vec<St
     let length = stream.read_u16().await?;
     let mut message = vec![0; usize::from(length)];
     stream.read_exact(&mut message).await?;
-    addresses(&message).ok_or_else(|| std::io::Error::new(std::io::ErrorKind::InvalidData, "not a DNS answer"))
+    addresses(&message)
+        .ok_or_else(|| std::io::Error::new(std::io::ErrorKind::InvalidData, "not a DNS answer"))
 }
 
 /// An A query with its length in front (RFC 1035, 4.1 and 4.2.2).
@@ -131,14 +170,22 @@ fn query(name: &str) -> Vec<u8> {
         message.extend_from_slice(label.as_bytes());
     }
     message.extend_from_slice(&[0, 0, 1, 0, 1]);
-    let mut framed = u16::try_from(message.len()).unwrap_or(0).to_be_bytes().to_vec();
+    let mut framed = u16::try_from(message.len())
+        .unwrap_or(0)
+        .to_be_bytes()
+        .to_vec();
     framed.append(&mut message);
     framed
 }
 
 /// The A records of an answer.
 fn addresses(message: &[u8]) -> Option<Vec<String>> {
-    let short = |at: usize| Some(u16::from_be_bytes([*message.get(at)?, *message.get(at + 1)?]));
+    let short = |at: usize| {
+        Some(u16::from_be_bytes([
+            *message.get(at)?,
+            *message.get(at + 1)?,
+        ]))
+    };
     let (questions, answers) = (short(4)?, short(6)?);
     let mut at = 12;
     for _ in 0..questions {
@@ -185,7 +232,9 @@ mod tests {
         message[7] = 2;
         // A CNAME, then the address.
         message.extend_from_slice(b"\xc0\x0c\x00\x05\x00\x01\x00\x00\x00\x1e\x00\x04\x01c\xc0\x0e");
-        message.extend_from_slice(b"\x01c\xc0\x0e\x00\x01\x00\x01\x00\x00\x00\x1e\x00\x04\x0a\x60\x01\x02");
+        message.extend_from_slice(
+            b"\x01c\xc0\x0e\x00\x01\x00\x01\x00\x00\x00\x1e\x00\x04\x0a\x60\x01\x02",
+        );
         assert_eq!(addresses(&message), Some(vec!["10.96.1.2".to_owned()]));
     }
 
@@ -200,8 +249,17 @@ mod tests {
     #[test]
     fn the_probe_pod_fits_the_restricted_security_standard() {
         let pod = pod("busybox:1", "gitlab.local", "10.96.1.2");
-        assert_eq!(pod.pointer("/spec/securityContext/runAsNonRoot"), Some(&json!(true)));
-        assert_eq!(pod.pointer("/spec/automountServiceAccountToken"), Some(&json!(false)));
-        assert_eq!(pod.pointer("/spec/containers/0/securityContext/capabilities/drop"), Some(&json!(["ALL"])));
+        assert_eq!(
+            pod.pointer("/spec/securityContext/runAsNonRoot"),
+            Some(&json!(true))
+        );
+        assert_eq!(
+            pod.pointer("/spec/automountServiceAccountToken"),
+            Some(&json!(false))
+        );
+        assert_eq!(
+            pod.pointer("/spec/containers/0/securityContext/capabilities/drop"),
+            Some(&json!(["ALL"]))
+        );
     }
 }

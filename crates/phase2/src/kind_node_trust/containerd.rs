@@ -24,7 +24,8 @@ pub(super) fn judge(dump: &str) -> Registry {
         if let Some(header) = line.strip_prefix('[') {
             table = header.trim_end_matches(']').trim();
             if let Some((_, below)) = table.split_once(".registry.")
-                && (below.starts_with("mirrors.") || below.starts_with("configs.") && below.ends_with(".tls"))
+                && (below.starts_with("mirrors.")
+                    || below.starts_with("configs."))
             {
                 return Registry::Mirrors(format!("[{table}]"));
             }
@@ -37,7 +38,13 @@ pub(super) fn judge(dump: &str) -> Registry {
     }
     match path {
         None | Some("") => Registry::Missing,
-        Some(path) if path.split(':').any(|folder| folder.trim_end_matches('/') == CERTS_D) => Registry::Ready,
+        Some(path)
+            if path
+                .split(':')
+                .any(|folder| folder.trim_end_matches('/') == CERTS_D) =>
+        {
+            Registry::Ready
+        }
         Some(path) => Registry::Elsewhere(path.to_owned()),
     }
 }
@@ -49,13 +56,30 @@ fn is_registry(table: &str) -> bool {
 /// The configuration file with our `config_path`, or `None` where a table of that name stands already and only a person should edit it. The plugin's name depends on the
 /// file's version (containerd docs/cri/registry.md).
 pub(super) fn with_config_path(config: &str) -> Option<String> {
-    if config.lines().any(|line| line.trim().starts_with('[') && line.contains(".registry")) {
+    if config
+        .lines()
+        .any(|line| line.trim().starts_with('[') && line.contains(".registry"))
+    {
         return None;
     }
-    let version = config.lines().find_map(|line| line.split_once('=').filter(|(key, _)| key.trim() == "version").map(|(_, value)| value.trim().to_owned()));
-    let plugin = if version.as_deref() == Some("3") { "'io.containerd.cri.v1.images'" } else { "\"io.containerd.grpc.v1.cri\"" };
-    let gap = if config.is_empty() || config.ends_with('\n') { "" } else { "\n" };
-    Some(format!("{config}{gap}\n[plugins.{plugin}.registry]\n  config_path = \"{CERTS_D}\"\n"))
+    let version = config.lines().find_map(|line| {
+        line.split_once('=')
+            .filter(|(key, _)| key.trim() == "version")
+            .map(|(_, value)| value.trim().to_owned())
+    });
+    let plugin = if version.as_deref() == Some("3") {
+        "'io.containerd.cri.v1.images'"
+    } else {
+        "\"io.containerd.grpc.v1.cri\""
+    };
+    let gap = if config.is_empty() || config.ends_with('\n') {
+        ""
+    } else {
+        "\n"
+    };
+    Some(format!(
+        "{config}{gap}\n[plugins.{plugin}.registry]\n  config_path = \"{CERTS_D}\"\n"
+    ))
 }
 
 #[cfg(test)]
@@ -74,8 +98,16 @@ mod tests {
     #[test]
     fn a_list_of_folders_with_ours_will_do_and_another_folder_will_not() {
         let table = "[plugins.\"io.containerd.grpc.v1.cri\".registry]\n";
-        assert_eq!(judge(&format!("{table}config_path = \"/etc/containerd/certs.d:/etc/docker/certs.d\"\n")), Registry::Ready);
-        assert_eq!(judge(&format!("{table}config_path = \"/opt/certs\"\n")), Registry::Elsewhere("/opt/certs".to_owned()));
+        assert_eq!(
+            judge(&format!(
+                "{table}config_path = \"/etc/containerd/certs.d:/etc/docker/certs.d\"\n"
+            )),
+            Registry::Ready
+        );
+        assert_eq!(
+            judge(&format!("{table}config_path = \"/opt/certs\"\n")),
+            Registry::Elsewhere("/opt/certs".to_owned())
+        );
     }
 
     #[test]
@@ -84,15 +116,26 @@ mod tests {
             \x20   [plugins.\"io.containerd.grpc.v1.cri\".registry.mirrors.\"localhost:5000\"]\n      endpoint = [\"http://kind-registry:5000\"]\n";
         assert!(matches!(judge(dump), Registry::Mirrors(_)));
         let empty = "[plugins.\"io.containerd.grpc.v1.cri\".registry]\n config_path = \"\"\n[plugins.\"io.containerd.grpc.v1.cri\".registry.mirrors]\n";
-        assert_eq!(judge(empty), Registry::Missing, "an empty mirrors table is containerd's default");
+        assert_eq!(
+            judge(empty),
+            Registry::Missing,
+            "an empty mirrors table is containerd's default"
+        );
     }
 
     #[test]
     fn config_path_is_added_under_the_name_of_the_files_version() {
-        let two = with_config_path("version = 2\n[plugins.\"io.containerd.grpc.v1.cri\"]\n  enable_cdi = true").expect("added");
+        let two = with_config_path(
+            "version = 2\n[plugins.\"io.containerd.grpc.v1.cri\"]\n  enable_cdi = true",
+        )
+        .expect("added");
         assert_eq!(judge(&two), Registry::Ready);
         assert!(two.contains("io.containerd.grpc.v1.cri\".registry]"));
-        assert!(with_config_path("version = 3\n").expect("added").contains("'io.containerd.cri.v1.images'.registry]"));
+        assert!(
+            with_config_path("version = 3\n")
+                .expect("added")
+                .contains("'io.containerd.cri.v1.images'.registry]")
+        );
         assert_eq!(with_config_path(&two), None);
     }
 }

@@ -22,7 +22,11 @@ pub(super) enum Action {
 }
 
 /// Decides for every Secret. `deployed`: whether a release of GitLab runs with the live ones.
-pub(super) fn plan(snapshot: &Snapshot, live: &BTreeMap<String, SecretRead>, deployed: bool) -> Vec<(String, Action)> {
+pub(super) fn plan(
+    snapshot: &Snapshot,
+    live: &BTreeMap<String, SecretRead>,
+    deployed: bool,
+) -> Vec<(String, Action)> {
     snapshot
         .secrets
         .values()
@@ -40,14 +44,23 @@ pub(super) fn plan(snapshot: &Snapshot, live: &BTreeMap<String, SecretRead>, dep
 
 /// Whether the live Secret holds every value of the snapshot; the job may have added keys since.
 fn holds(live: &SecretRead, kept: &SnapshotSecret) -> bool {
-    kept.data.iter().all(|(key, value)| live.data.get(key) == Some(value))
+    kept.data
+        .iter()
+        .all(|(key, value)| live.data.get(key) == Some(value))
 }
 
 /// The snapshot to write: what is live now, and what only the old snapshot still has (a component that is switched off keeps its data, so it must keep its keys).
-pub(super) fn merged(namespace: &str, old: Option<&Snapshot>, live: BTreeMap<String, SnapshotSecret>) -> Snapshot {
+pub(super) fn merged(
+    namespace: &str,
+    old: Option<&Snapshot>,
+    live: BTreeMap<String, SnapshotSecret>,
+) -> Snapshot {
     let mut secrets = old.map(|old| old.secrets.clone()).unwrap_or_default();
     secrets.extend(live);
-    Snapshot { namespace: namespace.to_owned(), secrets }
+    Snapshot {
+        namespace: namespace.to_owned(),
+        secrets,
+    }
 }
 
 #[cfg(test)]
@@ -61,12 +74,34 @@ mod tests {
     }
 
     fn snapshot(names: &[&str]) -> Snapshot {
-        let secrets = names.iter().map(|name| ((*name).to_owned(), SnapshotSecret { name: (*name).to_owned(), kind: "Opaque".to_owned(), data: data("old") })).collect();
-        Snapshot { namespace: "gitlab".to_owned(), secrets }
+        let secrets = names
+            .iter()
+            .map(|name| {
+                (
+                    (*name).to_owned(),
+                    SnapshotSecret {
+                        name: (*name).to_owned(),
+                        kind: "Opaque".to_owned(),
+                        data: data("old"),
+                    },
+                )
+            })
+            .collect();
+        Snapshot {
+            namespace: "gitlab".to_owned(),
+            secrets,
+        }
     }
 
     fn live(name: &str, value: &str) -> BTreeMap<String, SecretRead> {
-        BTreeMap::from([(name.to_owned(), SecretRead { kind: "Opaque".to_owned(), labels: BTreeMap::new(), data: data(value) })])
+        BTreeMap::from([(
+            name.to_owned(),
+            SecretRead {
+                kind: "Opaque".to_owned(),
+                labels: BTreeMap::new(),
+                data: data(value),
+            },
+        )])
     }
 
     fn only(plan: &[(String, Action)]) -> Action {
@@ -76,35 +111,69 @@ mod tests {
 
     #[test]
     fn what_is_missing_is_made_and_what_is_equal_is_kept() {
-        assert_eq!(only(&plan(&snapshot(&[RAILS]), &BTreeMap::new(), false)), Action::Create);
-        assert_eq!(only(&plan(&snapshot(&[RAILS]), &live(RAILS, "old"), true)), Action::Keep);
+        assert_eq!(
+            only(&plan(&snapshot(&[RAILS]), &BTreeMap::new(), false)),
+            Action::Create
+        );
+        assert_eq!(
+            only(&plan(&snapshot(&[RAILS]), &live(RAILS, "old"), true)),
+            Action::Keep
+        );
     }
 
     #[test]
     fn keys_that_the_job_added_do_not_matter() {
         let mut found = live(RAILS, "old");
-        found.get_mut(RAILS).expect("secret").data.insert("added".to_owned(), Zeroizing::new(b"x".to_vec()));
+        found
+            .get_mut(RAILS)
+            .expect("secret")
+            .data
+            .insert("added".to_owned(), Zeroizing::new(b"x".to_vec()));
         assert_eq!(only(&plan(&snapshot(&[RAILS]), &found, true)), Action::Keep);
     }
 
     #[test]
     fn without_a_release_the_snapshot_wins() {
-        assert_eq!(only(&plan(&snapshot(&["gitlab-gitaly-secret"]), &live("gitlab-gitaly-secret", "new"), false)), Action::Replace);
+        assert_eq!(
+            only(&plan(
+                &snapshot(&["gitlab-gitaly-secret"]),
+                &live("gitlab-gitaly-secret", "new"),
+                false
+            )),
+            Action::Replace
+        );
     }
 
     #[test]
     fn a_rails_secret_that_was_minted_anew_is_always_put_back() {
-        assert_eq!(only(&plan(&snapshot(&[RAILS]), &live(RAILS, "new"), true)), Action::Replace);
+        assert_eq!(
+            only(&plan(&snapshot(&[RAILS]), &live(RAILS, "new"), true)),
+            Action::Replace
+        );
     }
 
     #[test]
     fn with_a_release_running_other_secrets_stay_as_the_pods_use_them() {
-        assert_eq!(only(&plan(&snapshot(&["gitlab-gitaly-secret"]), &live("gitlab-gitaly-secret", "new"), true)), Action::Leave);
+        assert_eq!(
+            only(&plan(
+                &snapshot(&["gitlab-gitaly-secret"]),
+                &live("gitlab-gitaly-secret", "new"),
+                true
+            )),
+            Action::Leave
+        );
     }
 
     #[test]
     fn a_snapshot_never_forgets_a_secret() {
-        let live = BTreeMap::from([("b".to_owned(), SnapshotSecret { name: "b".to_owned(), kind: "Opaque".to_owned(), data: data("new") })]);
+        let live = BTreeMap::from([(
+            "b".to_owned(),
+            SnapshotSecret {
+                name: "b".to_owned(),
+                kind: "Opaque".to_owned(),
+                data: data("new"),
+            },
+        )]);
         let merged = merged("gitlab", Some(&snapshot(&["a", "b"])), live);
         assert_eq!(merged.secrets.keys().collect::<Vec<_>>(), ["a", "b"]);
         assert!(merged.secrets["b"].data == data("new") && merged.secrets["a"].data == data("old"));

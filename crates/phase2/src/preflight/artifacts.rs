@@ -10,10 +10,22 @@ const CACHE: &str = "charts and manifests in the cache";
 pub(super) async fn helm(context: &Context) -> Check {
     let minimum = match context.versions.tool("helm") {
         Ok(pin) => pin,
-        Err(error) => return Check::short(HELM, "a pin under `tools` in VERSIONS.json", error.to_string(), error.hint()),
+        Err(error) => {
+            return Check::short(
+                HELM,
+                "a pin under `tools` in VERSIONS.json",
+                error.to_string(),
+                error.hint(),
+            );
+        }
     };
     let expected = format!("helm {} or newer", minimum.minimum);
-    let hint = || format!("install it: {}; blueprint is tested with {}", minimum.url, minimum.version);
+    let hint = || {
+        format!(
+            "install it: {}; blueprint is tested with {}",
+            minimum.url, minimum.version
+        )
+    };
     let helm = match context.helm() {
         Ok(helm) => helm,
         Err(error) => return Check::short(HELM, expected, error.to_string(), hint()),
@@ -30,15 +42,35 @@ pub(super) async fn cached(context: &Context) -> Vec<Check> {
     let (cache, artifacts) = (context.cache.clone(), context.versions.artifacts());
     let count = artifacts.len();
     let verified = tokio::task::spawn_blocking(move || {
-        let check = |artifact: &blueprint_charts::Artifact| cache.verified(artifact).err().map(|error| (artifact.label.clone(), error));
+        let check = |artifact: &blueprint_charts::Artifact| {
+            cache
+                .verified(artifact)
+                .err()
+                .map(|error| (artifact.label.clone(), error))
+        };
         artifacts.iter().filter_map(check).collect::<Vec<_>>()
     });
     match verified.await {
-        Ok(errors) if errors.is_empty() => vec![Check::passed(CACHE, format!("{count} files, digests as pinned"))],
+        Ok(errors) if errors.is_empty() => vec![Check::passed(
+            CACHE,
+            format!("{count} files, digests as pinned"),
+        )],
         Ok(errors) => {
-            let short = |(label, error): (String, blueprint_charts::CacheError)| Check::short(CACHE, format!("{label} as VERSIONS.json pins it"), error.to_string(), error.hint());
+            let short = |(label, error): (String, blueprint_charts::CacheError)| {
+                Check::short(
+                    CACHE,
+                    format!("{label} as VERSIONS.json pins it"),
+                    error.to_string(),
+                    error.hint(),
+                )
+            };
             errors.into_iter().map(short).collect()
         }
-        Err(error) => vec![Check::short(CACHE, "to read the cache", error.to_string(), "run `blueprint charts verify`")],
+        Err(error) => vec![Check::short(
+            CACHE,
+            "to read the cache",
+            error.to_string(),
+            "run `blueprint charts verify`",
+        )],
     }
 }

@@ -30,57 +30,115 @@ pub(super) async fn checks(context: &Context) -> Vec<Check> {
                 crate::Error::Cluster(error) => error.hint(),
                 _ => None,
             };
-            let hint = hint.unwrap_or_else(|| "start Docker (or Podman) or set DOCKER_HOST to its unix socket".to_owned());
-            all.push(Check::short(ENGINE, "an engine that answers, for the node steps 4, 11 and 13", error.to_string(), hint));
+            let hint = hint.unwrap_or_else(|| {
+                "start Docker (or Podman) or set DOCKER_HOST to its unix socket".to_owned()
+            });
+            all.push(Check::short(
+                ENGINE,
+                "an engine that answers, for the node steps 4, 11 and 13",
+                error.to_string(),
+                hint,
+            ));
             return all;
         }
     };
     match nodes.engine().await {
         Ok(found) => all.push(Check::passed(ENGINE, found)),
         Err(error) => {
-            all.push(Check::short(ENGINE, "an engine that answers", error.to_string(), error.hint().unwrap_or_default()));
+            all.push(Check::short(
+                ENGINE,
+                "an engine that answers",
+                error.to_string(),
+                error.hint().unwrap_or_default(),
+            ));
             return all;
         }
     }
     match nodes.list().await {
         Ok(list) => {
-            let known: Vec<Node> = list.into_iter().filter(|node| node.role != "external-load-balancer").collect();
-            all.push(judge_containers(&known, &kubernetes_names(context).await, &context.settings.cluster));
+            let known: Vec<Node> = list
+                .into_iter()
+                .filter(|node| node.role != "external-load-balancer")
+                .collect();
+            all.push(judge_containers(
+                &known,
+                &kubernetes_names(context).await,
+                &context.settings.cluster,
+            ));
             let running: Vec<Node> = known.into_iter().filter(|node| node.running).collect();
             if !running.is_empty() {
                 all.extend(on_nodes(context, nodes, &running).await);
             }
         }
-        Err(error) => all.push(Check::short(CONTAINERS, "the list of node containers", error.to_string(), error.hint().unwrap_or_default())),
+        Err(error) => all.push(Check::short(
+            CONTAINERS,
+            "the list of node containers",
+            error.to_string(),
+            error.hint().unwrap_or_default(),
+        )),
     }
     all
 }
 
 /// Whether an image is on a node by now.
 pub(super) async fn has_image(context: &Context, node: Option<&str>, image: &str) -> bool {
-    let (Some(nodes), Some(name)) = (&context.nodes, node) else { return false };
-    let Ok(list) = nodes.list().await else { return false };
-    let Some(node) = list.iter().find(|node| node.name == name && node.running) else { return false };
-    nodes.exec(node, &["crictl", "inspecti", "-q", image], None).await.is_ok_and(|output| output.code == 0)
+    let (Some(nodes), Some(name)) = (&context.nodes, node) else {
+        return false;
+    };
+    let Ok(list) = nodes.list().await else {
+        return false;
+    };
+    let Some(node) = list.iter().find(|node| node.name == name && node.running) else {
+        return false;
+    };
+    nodes
+        .exec(node, &["crictl", "inspecti", "-q", image], None)
+        .await
+        .is_ok_and(|output| output.code == 0)
 }
 
 async fn kubernetes_names(context: &Context) -> BTreeSet<String> {
-    let nodes = context.cluster.list("v1", "Node", None, "").await.unwrap_or_default();
-    nodes.into_iter().filter_map(|node| node.metadata.name).collect()
+    let nodes = context
+        .cluster
+        .list("v1", "Node", None, "")
+        .await
+        .unwrap_or_default();
+    nodes
+        .into_iter()
+        .filter_map(|node| node.metadata.name)
+        .collect()
 }
 
 /// `expected` are the Kubernetes nodes' names; empty when the API server did not say (another check does).
 fn judge_containers(found: &[Node], expected: &BTreeSet<String>, cluster: &str) -> Check {
     let names: BTreeSet<String> = found.iter().map(|node| node.name.clone()).collect();
-    let stopped: Vec<&str> = found.iter().filter(|node| !node.running).map(|node| node.name.as_str()).collect();
+    let stopped: Vec<&str> = found
+        .iter()
+        .filter(|node| !node.running)
+        .map(|node| node.name.as_str())
+        .collect();
     if !stopped.is_empty() {
-        return Check::short(CONTAINERS, "every node container running", format!("stopped: {}", stopped.join(", ")), format!("`docker start {}`", stopped.join(" ")));
-    }
-    if names.is_empty() || (!expected.is_empty() && names != *expected) {
-        let list = |names: &BTreeSet<String>| if names.is_empty() { "none".to_owned() } else { names.iter().cloned().collect::<Vec<_>>().join(", ") };
         return Check::short(
             CONTAINERS,
-            format!("one container for each Kubernetes node ({})", list(expected)),
+            "every node container running",
+            format!("stopped: {}", stopped.join(", ")),
+            format!("`docker start {}`", stopped.join(" ")),
+        );
+    }
+    if names.is_empty() || (!expected.is_empty() && names != *expected) {
+        let list = |names: &BTreeSet<String>| {
+            if names.is_empty() {
+                "none".to_owned()
+            } else {
+                names.iter().cloned().collect::<Vec<_>>().join(", ")
+            }
+        };
+        return Check::short(
+            CONTAINERS,
+            format!(
+                "one container for each Kubernetes node ({})",
+                list(expected)
+            ),
             format!("containers of kind cluster {cluster}: {}", list(&names)),
             "the context and the engine must belong together: check `cluster:` in blueprint.yaml, `--context` and DOCKER_HOST",
         );
@@ -89,7 +147,11 @@ fn judge_containers(found: &[Node], expected: &BTreeSet<String>, cluster: &str) 
 }
 
 async fn on_nodes(context: &Context, nodes: &Nodes, running: &[Node]) -> Vec<Check> {
-    let (limits, disk, clock) = tokio::join!(inotify(nodes, running), disk(context, nodes, running), clock(nodes, running));
+    let (limits, disk, clock) = tokio::join!(
+        inotify(nodes, running),
+        disk(context, nodes, running),
+        clock(nodes, running)
+    );
     vec![limits, disk, clock]
 }
 
@@ -99,22 +161,42 @@ async fn inotify(nodes: &Nodes, running: &[Node]) -> Check {
     let answers = join_all(running.iter().map(|node| nodes.run(node, &command, None))).await;
     let mut lowest: Option<[u64; 2]> = None;
     for answer in answers {
-        let Ok(text) = answer else { return Check::noted(INOTIFY, "could not be read in the nodes") };
-        let numbers: Vec<u64> = text.split_whitespace().filter_map(|number| number.parse().ok()).collect();
-        let [instances, watches] = numbers[..] else { return Check::noted(INOTIFY, "could not be read in the nodes") };
-        lowest = Some(lowest.map_or([instances, watches], |low| [low[0].min(instances), low[1].min(watches)]));
+        let Ok(text) = answer else {
+            return Check::noted(INOTIFY, "could not be read in the nodes");
+        };
+        let numbers: Vec<u64> = text
+            .split_whitespace()
+            .filter_map(|number| number.parse().ok())
+            .collect();
+        let [instances, watches] = numbers[..] else {
+            return Check::noted(INOTIFY, "could not be read in the nodes");
+        };
+        lowest = Some(lowest.map_or([instances, watches], |low| {
+            [low[0].min(instances), low[1].min(watches)]
+        }));
     }
     judge_inotify(lowest.unwrap_or_default())
 }
 
 fn judge_inotify(found: [u64; 2]) -> Check {
-    let told = LIMITS.iter().zip(found).map(|((name, _), found)| format!("{name} {found}")).collect::<Vec<_>>().join(", ");
-    if LIMITS.iter().zip(found).all(|((_, wanted), found)| found >= *wanted) {
+    let told = LIMITS
+        .iter()
+        .zip(found)
+        .map(|((name, _), found)| format!("{name} {found}"))
+        .collect::<Vec<_>>()
+        .join(", ");
+    if LIMITS
+        .iter()
+        .zip(found)
+        .all(|((_, wanted), found)| found >= *wanted)
+    {
         return Check::passed(INOTIFY, told);
     }
     Check::short(
         INOTIFY,
-        LIMITS.map(|(name, wanted)| format!("{name} {wanted} or more")).join(", "),
+        LIMITS
+            .map(|(name, wanted)| format!("{name} {wanted} or more"))
+            .join(", "),
         told,
         "on the host: `sysctl -w fs.inotify.max_user_instances=1024 fs.inotify.max_user_watches=1048576` (and in /etc/sysctl.d to keep it)",
     )
@@ -128,7 +210,9 @@ async fn disk(context: &Context, nodes: &Nodes, running: &[Node]) -> Check {
     for (node, answer) in running.iter().zip(answers) {
         match answer {
             Ok(output) if output.code == 0 => {
-                let Some(free) = df_free(&output.stdout) else { return Check::noted(DISK, format!("{} gave no figure", node.name)) };
+                let Some(free) = df_free(&output.stdout) else {
+                    return Check::noted(DISK, format!("{} gave no figure", node.name));
+                };
                 least = Some(least.map_or(free, |low| low.min(free)));
             }
             Ok(output) if output.stderr.contains("No such file") => {
@@ -139,7 +223,9 @@ async fn disk(context: &Context, nodes: &Nodes, running: &[Node]) -> Check {
                     "`extraMounts` of every node in infra/kind/cluster.yaml must mount it; the cluster must be recreated for that (`blueprint cluster create`)",
                 );
             }
-            Ok(_) | Err(_) => return Check::noted(DISK, format!("could not be measured on {}", node.name)),
+            Ok(_) | Err(_) => {
+                return Check::noted(DISK, format!("could not be measured on {}", node.name));
+            }
         }
     }
     judge_disk(least.unwrap_or_default())
@@ -149,11 +235,18 @@ fn judge_disk(free: u64) -> Check {
     if free >= FREE {
         return Check::passed(DISK, format!("{} free", gib(free)));
     }
-    Check::short(DISK, format!("{} free", gib(FREE)), format!("{} free", gib(free)), "free space on the host's disk (`docker system prune` gives back unused images)")
+    Check::short(
+        DISK,
+        format!("{} free", gib(FREE)),
+        format!("{} free", gib(free)),
+        "free space on the host's disk (`docker system prune` gives back unused images)",
+    )
 }
 
 async fn clock(nodes: &Nodes, running: &[Node]) -> Check {
-    let Some(node) = running.first() else { return Check::noted(CLOCK, "no node runs") };
+    let Some(node) = running.first() else {
+        return Check::noted(CLOCK, "no node runs");
+    };
     let before = jiff::Timestamp::now().as_second();
     let answer = nodes.run(node, &["date", "+%s"], None).await;
     let after = jiff::Timestamp::now().as_second();
@@ -193,7 +286,12 @@ mod tests {
     use super::*;
 
     fn node(name: &str, running: bool) -> Node {
-        Node { name: name.to_owned(), role: "worker".to_owned(), address: None, running }
+        Node {
+            name: name.to_owned(),
+            role: "worker".to_owned(),
+            address: None,
+            running,
+        }
     }
 
     fn names(names: &[&str]) -> BTreeSet<String> {
@@ -207,15 +305,34 @@ mod tests {
     #[test]
     fn the_engine_of_another_cluster_is_seen_by_the_names() {
         let here = [node("a-control-plane", true)];
-        assert!(!is_short(&judge_containers(&here, &names(&["a-control-plane"]), "a")));
-        assert!(is_short(&judge_containers(&here, &names(&["b-control-plane"]), "a")));
-        assert!(is_short(&judge_containers(&[], &names(&["b-control-plane"]), "a")));
-        assert!(!is_short(&judge_containers(&here, &names(&[]), "a")), "an API server that did not answer is another check's matter");
+        assert!(!is_short(&judge_containers(
+            &here,
+            &names(&["a-control-plane"]),
+            "a"
+        )));
+        assert!(is_short(&judge_containers(
+            &here,
+            &names(&["b-control-plane"]),
+            "a"
+        )));
+        assert!(is_short(&judge_containers(
+            &[],
+            &names(&["b-control-plane"]),
+            "a"
+        )));
+        assert!(
+            !is_short(&judge_containers(&here, &names(&[]), "a")),
+            "an API server that did not answer is another check's matter"
+        );
     }
 
     #[test]
     fn a_stopped_node_is_named_with_the_command_that_starts_it() {
-        let Check::Short(short) = judge_containers(&[node("a-worker", false)], &names(&["a-worker"]), "a") else { panic!("must be found") };
+        let Check::Short(short) =
+            judge_containers(&[node("a-worker", false)], &names(&["a-worker"]), "a")
+        else {
+            panic!("must be found")
+        };
         assert_eq!(short.hint, "`docker start a-worker`");
     }
 

@@ -2,7 +2,11 @@
 
 /// `v1.35.4`, `4.3.1`, `1.31.2+k3s1` as numbers; missing parts are 0.
 pub(super) fn version(text: &str) -> Option<(u64, u64, u64)> {
-    let mut parts = text.trim().trim_start_matches('v').split(['.', '-', '+']).map(str::parse::<u64>);
+    let mut parts = text
+        .trim()
+        .trim_start_matches('v')
+        .split(['.', '-', '+'])
+        .map(str::parse::<u64>);
     let major = parts.next()?.ok()?;
     let mut next = || parts.next().and_then(Result::ok).unwrap_or(0);
     Some((major, next(), next()))
@@ -11,7 +15,9 @@ pub(super) fn version(text: &str) -> Option<(u64, u64, u64)> {
 /// A Kubernetes memory quantity in bytes (apimachinery, resource/quantity: `8145932Ki`, `16Gi`, `4G`, plain bytes).
 pub(super) fn bytes(quantity: &str) -> Option<u64> {
     let text = quantity.trim();
-    let split = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let split = text
+        .find(|c: char| !c.is_ascii_digit())
+        .unwrap_or(text.len());
     let (number, unit) = text.split_at(split);
     let factor = match unit {
         "" => 1,
@@ -29,7 +35,14 @@ pub(super) fn bytes(quantity: &str) -> Option<u64> {
 
 /// Free bytes out of `df -Pk PATH` (POSIX: the fourth column of the last line, in KiB).
 pub(super) fn df_free(output: &str) -> Option<u64> {
-    output.lines().last()?.split_whitespace().nth(3)?.parse::<u64>().ok()?.checked_mul(1024)
+    output
+        .lines()
+        .last()?
+        .split_whitespace()
+        .nth(3)?
+        .parse::<u64>()
+        .ok()?
+        .checked_mul(1024)
 }
 
 /// `5.2 GiB`.

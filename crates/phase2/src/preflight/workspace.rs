@@ -20,7 +20,10 @@ pub(super) fn checks(context: &Context) -> Vec<Check> {
 
 /// A temporary file that is made and gone again: the only way to know (a read-only mount and a full disk keep the mode bits of a writable folder).
 fn writable(root: &Path) -> Check {
-    let probe = tempfile::Builder::new().prefix(".blueprint-probe").tempfile_in(root).and_then(|mut file| std::io::Write::write_all(&mut file, b"probe"));
+    let probe = tempfile::Builder::new()
+        .prefix(".blueprint-probe")
+        .tempfile_in(root)
+        .and_then(|mut file| std::io::Write::write_all(&mut file, b"probe"));
     match probe {
         Ok(()) => Check::passed(WRITABLE, root.display().to_string()),
         Err(error) => Check::short(
@@ -41,19 +44,39 @@ fn private(folders: &[PathBuf]) -> Check {
     if open.is_empty() {
         return Check::passed(PRIVATE, "no file is readable by others");
     }
-    let first = open.iter().take(3).map(|(path, mode)| format!("{} has mode {mode:04o}", path.display())).collect::<Vec<_>>();
+    let first = open
+        .iter()
+        .take(3)
+        .map(|(path, mode)| format!("{} has mode {mode:04o}", path.display()))
+        .collect::<Vec<_>>();
     let more = open.len().saturating_sub(3);
-    let folders = folders.iter().map(|folder| folder.display().to_string()).collect::<Vec<_>>().join(" ");
+    let folders = folders
+        .iter()
+        .map(|folder| folder.display().to_string())
+        .collect::<Vec<_>>()
+        .join(" ");
     Check::short(
         PRIVATE,
         "files with mode 0600 and folders with mode 0700",
-        format!("{}{}", first.join(", "), if more > 0 { format!(" and {more} more") } else { String::new() }),
-        format!("`chmod -R go-rwx {folders}`; if other people use this machine, treat what was readable as known to them"),
+        format!(
+            "{}{}",
+            first.join(", "),
+            if more > 0 {
+                format!(" and {more} more")
+            } else {
+                String::new()
+            }
+        ),
+        format!(
+            "`chmod -R go-rwx {folders}`; if other people use this machine, treat what was readable as known to them"
+        ),
     )
 }
 
 fn collect_open(path: &Path, open: &mut Vec<(PathBuf, u32)>) {
-    let Ok(meta) = path.symlink_metadata() else { return };
+    let Ok(meta) = path.symlink_metadata() else {
+        return;
+    };
     let mode = meta.permissions().mode() & 0o7777;
     if !meta.is_symlink() && mode & 0o077 != 0 {
         open.push((path.to_owned(), mode));
@@ -69,17 +92,35 @@ fn collect_open(path: &Path, open: &mut Vec<(PathBuf, u32)>) {
 
 /// A proxy without exceptions: our own calls do not use it for the cluster, but helm would.
 fn proxy(variable: impl Fn(&str) -> Option<String>) -> Option<Check> {
-    let set = |name: &str| variable(name).or_else(|| variable(&name.to_lowercase())).filter(|value| !value.is_empty());
-    let proxies: Vec<&str> = ["HTTPS_PROXY", "HTTP_PROXY", "ALL_PROXY"].into_iter().filter(|name| set(name).is_some()).collect();
+    let set = |name: &str| {
+        variable(name)
+            .or_else(|| variable(&name.to_lowercase()))
+            .filter(|value| !value.is_empty())
+    };
+    let proxies: Vec<&str> = ["HTTPS_PROXY", "HTTP_PROXY", "ALL_PROXY"]
+        .into_iter()
+        .filter(|name| set(name).is_some())
+        .collect();
     if proxies.is_empty() {
         return None;
     }
     let exceptions = set("NO_PROXY").unwrap_or_default();
-    let local = exceptions.split(',').any(|entry| matches!(entry.trim(), "127.0.0.1" | "127.0.0.0/8" | "localhost" | "*"));
+    let local = exceptions.split(',').any(|entry| {
+        matches!(
+            entry.trim(),
+            "127.0.0.1" | "127.0.0.0/8" | "localhost" | "*"
+        )
+    });
     if local {
         return None;
     }
-    Some(Check::noted(PROXY, format!("{} is set and NO_PROXY does not name 127.0.0.1: helm may not reach the cluster; `export NO_PROXY=127.0.0.1,localhost,.svc`", proxies.join(" and "))))
+    Some(Check::noted(
+        PROXY,
+        format!(
+            "{} is set and NO_PROXY does not name 127.0.0.1: helm may not reach the cluster; `export NO_PROXY=127.0.0.1,localhost,.svc`",
+            proxies.join(" and ")
+        ),
+    ))
 }
 
 #[cfg(test)]
@@ -95,10 +136,19 @@ mod tests {
         let file = secrets.join("redis-password.txt");
         std::fs::write(&file, "x").expect("written");
         std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o644)).expect("mode");
-        let Check::Short(short) = private(std::slice::from_ref(&secrets)) else { panic!("must be found") };
-        assert!(short.found.contains("redis-password.txt has mode 0644"), "{}", short.found);
+        let Check::Short(short) = private(std::slice::from_ref(&secrets)) else {
+            panic!("must be found")
+        };
+        assert!(
+            short.found.contains("redis-password.txt has mode 0644"),
+            "{}",
+            short.found
+        );
         std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o600)).expect("mode");
-        assert!(matches!(private(&[secrets, folder.path().join("absent")]), Check::Passed { .. }));
+        assert!(matches!(
+            private(&[secrets, folder.path().join("absent")]),
+            Check::Passed { .. }
+        ));
     }
 
     #[test]
@@ -106,7 +156,10 @@ mod tests {
         let folder = tempfile::tempdir().expect("folder");
         assert!(matches!(writable(folder.path()), Check::Passed { .. }));
         assert_eq!(std::fs::read_dir(folder.path()).expect("listed").count(), 0);
-        assert!(matches!(writable(&folder.path().join("absent")), Check::Short(_)));
+        assert!(matches!(
+            writable(&folder.path().join("absent")),
+            Check::Short(_)
+        ));
     }
 
     #[test]

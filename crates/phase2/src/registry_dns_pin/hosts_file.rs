@@ -3,9 +3,17 @@
 use crate::marked_block::{self, MarkerError};
 
 /// With one line that gives `names` the `address`. It stands at the start: resolvers take the first line that fits, and the file need not end with a line end.
-pub(super) fn with_pin(hosts: &str, address: &str, names: &[String]) -> Result<String, MarkerError> {
+pub(super) fn with_pin(
+    hosts: &str,
+    address: &str,
+    names: &[String],
+) -> Result<String, MarkerError> {
     let line = format!("{address}\t{}", names.join(" "));
-    let block = marked_block::block("", "(the registry and its token realm, by the Gateway's ClusterIP)", [line.as_str()]);
+    let block = marked_block::block(
+        "",
+        "(the registry and its token realm, by the Gateway's ClusterIP)",
+        [line.as_str()],
+    );
     Ok(format!("{block}{}", marked_block::without(hosts)?))
 }
 
@@ -15,10 +23,14 @@ mod tests {
 
     use super::*;
 
-    const NODE: &str = "127.0.0.1\tlocalhost\n::1\tlocalhost ip6-localhost ip6-loopback\n172.18.0.3\tlab-worker\n";
+    const NODE: &str =
+        "127.0.0.1\tlocalhost\n::1\tlocalhost ip6-localhost ip6-loopback\n172.18.0.3\tlab-worker\n";
 
     fn names() -> Vec<String> {
-        vec!["registry.local.example.net".to_owned(), "gitlab.local.example.net".to_owned()]
+        vec![
+            "registry.local.example.net".to_owned(),
+            "gitlab.local.example.net".to_owned(),
+        ]
     }
 
     #[test]
@@ -30,13 +42,25 @@ mod tests {
 
     #[test]
     fn a_new_address_replaces_the_old_pin() {
-        let text = with_pin(&with_pin(NODE, "10.96.1.2", &names()).expect("edited"), "10.96.9.9", &names()).expect("edited");
+        let text = with_pin(
+            &with_pin(NODE, "10.96.1.2", &names()).expect("edited"),
+            "10.96.9.9",
+            &names(),
+        )
+        .expect("edited");
         assert!(text.contains("10.96.9.9") && !text.contains("10.96.1.2"));
     }
 
     #[test]
     fn a_torn_block_is_refused() {
-        assert!(with_pin("# blueprint:begin\n127.0.0.1 localhost\n", "10.96.1.2", &names()).is_err());
+        assert!(
+            with_pin(
+                "# blueprint:begin\n127.0.0.1 localhost\n",
+                "10.96.1.2",
+                &names()
+            )
+            .is_err()
+        );
     }
 
     proptest! {

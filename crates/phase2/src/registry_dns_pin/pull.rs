@@ -32,12 +32,29 @@ const FAULTS: [&str; 14] = [
 ];
 
 /// A registry's own words for an image that is not there or not for everyone (distribution spec, error codes; containerd's remotes/docker).
-const ANSWERS: [&str; 8] = ["insufficient_scope", "name_unknown", "manifest unknown", "denied", "unauthorized", "403 forbidden", "401 ", "not found"];
+const ANSWERS: [&str; 8] = [
+    "insufficient_scope",
+    "name_unknown",
+    "manifest unknown",
+    "denied",
+    "unauthorized",
+    "403 forbidden",
+    "401 ",
+    "not found",
+];
 
 /// Judges the words of a failed pull.
 pub(super) fn judge(output: &str) -> Answer {
     let text = output.to_lowercase();
-    let line = || output.lines().rev().map(str::trim).find(|line| !line.is_empty()).unwrap_or("no answer").to_owned();
+    let line = || {
+        output
+            .lines()
+            .rev()
+            .map(str::trim)
+            .find(|line| !line.is_empty())
+            .unwrap_or("no answer")
+            .to_owned()
+    };
     if FAULTS.iter().any(|word| text.contains(word)) {
         return Answer::Broken(line());
     }
@@ -54,7 +71,9 @@ pub(super) fn judge(output: &str) -> Answer {
 /// Pulls an image that does not exist, by the registry's public name.
 pub(super) async fn probe(nodes: &Nodes, node: &Node, registry: &str) -> Result<Answer, Error> {
     let image = format!("{registry}/blueprint/does-not-exist:probe");
-    let output = nodes.exec(node, &["crictl", "--timeout", "25s", "pull", &image], None).await?;
+    let output = nodes
+        .exec(node, &["crictl", "--timeout", "25s", "pull", &image], None)
+        .await?;
     if output.code == 0 {
         return Ok(Answer::Registry("pulled".to_owned()));
     }

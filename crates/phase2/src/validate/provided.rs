@@ -17,7 +17,11 @@ const MADE: &[(&str, &str, &str)] = &[
     ("Secret", names::OPENBAO, "openbao-pg"),
     // stable_storage.rs
     ("PersistentVolumeClaim", names::MINIO, "minio"),
-    ("PersistentVolumeClaim", names::REDIS, "redis-data-redis-master-0"),
+    (
+        "PersistentVolumeClaim",
+        names::REDIS,
+        "redis-data-redis-master-0",
+    ),
     // minio.rs, gitlab.rs: what points GitLab at PostgreSQL, Redis and object storage
     ("Secret", names::GITLAB, names::RAILS_STORAGE),
     ("Secret", names::GITLAB, "gitlab-psql"),
@@ -36,16 +40,26 @@ const MADE: &[(&str, &str, &str)] = &[
 
 /// All of it.
 pub(super) fn all() -> BTreeSet<ObjectRef> {
-    let made = MADE.iter().map(|(kind, namespace, name)| ObjectRef::new(kind, namespace, name));
+    let made = MADE
+        .iter()
+        .map(|(kind, namespace, name)| ObjectRef::new(kind, namespace, name));
     // wildcard_certs.rs: every Secret that a listener may name; a listener with another one is dangling, and that is the point.
-    let tls = wildcard_certs::SECRETS.iter().map(|name| ObjectRef::new("Secret", names::GITLAB, name));
+    let tls = wildcard_certs::SECRETS
+        .iter()
+        .map(|name| ObjectRef::new("Secret", names::GITLAB, name));
     // The chart's shared-secrets job.
-    let generated = persistent_secrets::GENERATED.iter().map(|name| ObjectRef::new("Secret", names::GITLAB, name));
+    let generated = persistent_secrets::GENERATED
+        .iter()
+        .map(|name| ObjectRef::new("Secret", names::GITLAB, name));
     made.chain(tls).chain(generated).collect()
 }
 
 /// A rendered object's identity.
 pub(super) fn identity(object: &Value, default_namespace: &str) -> Option<ObjectRef> {
     let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str);
-    Some(ObjectRef::new(text("/kind")?, text("/metadata/namespace").unwrap_or(default_namespace), text("/metadata/name")?))
+    Some(ObjectRef::new(
+        text("/kind")?,
+        text("/metadata/namespace").unwrap_or(default_namespace),
+        text("/metadata/name")?,
+    ))
 }
