@@ -39,6 +39,8 @@ pub(crate) enum Error {
     },
     #[error("{what}\n  hint: {hint}")]
     Unmet { what: String, hint: String },
+    #[error("expected {expected}; found {found}")]
+    Judged { expected: String, found: String },
     #[error("{passed} passed, {failed} failed")]
     ChecksFailed { passed: usize, failed: usize },
 }

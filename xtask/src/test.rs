@@ -45,7 +45,7 @@ pub(crate) fn run(lab: &LabHome, report: &Reporter) -> Result<()> {
         let deny = cargo_deny(lab, report)?;
         Process::new(deny)
             .folder(lab.checkout())
-            .args(["--all-features", "check", "bans", "licenses", "sources"])
+            .args(["check", "bans", "licenses", "sources"])
             .attached_ok()
     })?;
     report.summary();

@@ -127,10 +127,10 @@ fn expect(holds: bool, expected: &str, found: impl Into<String>) -> Result<Evide
     if holds {
         Ok(found)
     } else {
-        Err(Error::unmet(
-            format!("expected {expected}"),
-            format!("found {found}"),
-        ))
+        Err(Error::Judged {
+            expected: expected.to_owned(),
+            found,
+        })
     }
 }
 
