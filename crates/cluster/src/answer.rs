@@ -176,7 +176,12 @@ impl fmt::Display for Answer {
         }
         // Each level of kube, tower and hyper repeats the one below; keep those that add something.
         let mut said = Vec::<String>::new();
-        let mut next: Option<&dyn StdError> = Some(&self.0);
+        let mut next: Option<&dyn StdError> = match &self.0 {
+            // Their own words only name the layer.
+            kube::Error::Service(error) => Some(error.as_ref()),
+            kube::Error::HyperError(error) => Some(error),
+            other => Some(other),
+        };
         while let Some(error) = next {
             let text = error.to_string();
             if let Some(last) = said.last_mut()

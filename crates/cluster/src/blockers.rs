@@ -60,7 +60,12 @@ impl Cluster {
             let Some(finding) = diagnose::pod(pod, now) else {
                 continue;
             };
-            blockers.extend(self.unbound_claims(namespace, pod, &warnings).await?);
+            for claim in self.unbound_claims(namespace, pod, &warnings).await? {
+                // Pods may share a claim.
+                if !blockers.contains(&claim) {
+                    blockers.push(claim);
+                }
+            }
             blockers.push(pod_blocker(pod, namespace, finding, &warnings));
         }
         if pods.is_empty()
@@ -68,7 +73,6 @@ impl Cluster {
         {
             blockers.push(refusal);
         }
-        blockers.dedup();
         blockers.sort_by_key(|blocker| !blocker.serious);
         Ok(blockers)
     }

@@ -86,10 +86,12 @@ impl Cluster {
 
     /// `v1.35.4`. This is the first call to the server: a refused connection is explained here. It is asked once, without patience.
     pub async fn server_version(&self) -> Result<String, Error> {
-        let action = format!(
-            "reach the API server of context {} at {}",
-            self.context, self.server
-        );
+        let place = if self.server.is_empty() {
+            String::new()
+        } else {
+            format!(" at {}", self.server)
+        };
+        let action = format!("reach the API server of context {}{place}", self.context);
         let version = once(&action, self.client.apiserver_version()).await?;
         Ok(version.git_version)
     }

@@ -13,7 +13,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::{LazyLock, Mutex, PoisonError};
+use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::Namespace;
@@ -85,11 +85,12 @@ impl ControlPlane {
     /// # Panics
     /// When it cannot be started: a test without it proves nothing.
     pub fn shared() -> &'static Self {
-        static SHARED: LazyLock<ControlPlane> = LazyLock::new(|| match ControlPlane::start() {
+        static SHARED: OnceLock<Result<ControlPlane, String>> = OnceLock::new();
+        match SHARED.get_or_init(|| Self::start().map_err(|error| crate::wait::with_causes(&error)))
+        {
             Ok(control_plane) => control_plane,
-            Err(error) => panic!("{}", crate::wait::with_causes(&error)),
-        });
-        &SHARED
+            Err(why) => panic!("{why}"),
+        }
     }
 
     /// One of your own, for a test that restarts it.

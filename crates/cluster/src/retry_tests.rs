@@ -111,5 +111,8 @@ async fn the_first_call_explains_a_refused_connection_without_patience() {
         error.hint()
     );
     let cause = std::error::Error::source(&error).unwrap().to_string();
-    assert!(cause.contains("Connection refused"), "{cause}");
+    assert!(
+        cause.starts_with("client error (Connect): tcp connect error: Connection refused"),
+        "{cause}"
+    );
 }
