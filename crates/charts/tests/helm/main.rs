@@ -10,6 +10,8 @@ use std::time::Duration;
 use blueprint_charts::{Helm, HelmError, ReleaseInstall, Versions, chart_files, dangling, yaml};
 use serde_json::{Value, json};
 
+mod releases;
+
 /// Plain scalars that a YAML reader takes for something else than a string.
 const TREACHEROUS: &[&str] = &[
     "yes",
