@@ -1,9 +1,8 @@
 //! A workspace in an empty folder and the program in it.
 
 use std::path::Path;
-use std::process::Output;
+use std::process::Command;
 
-use assert_cmd::Command;
 use tempfile::TempDir;
 
 /// An empty folder, an environment without the user's kubeconfig.
@@ -49,29 +48,38 @@ impl House {
 
     /// A kubeconfig whose one context has this name; nothing listens at its server.
     pub(crate) fn kubeconfig(&self, context: &str) {
+        self.kubeconfig_for(context, 1);
+    }
+
+    /// The same with a server at this local port.
+    pub(crate) fn kubeconfig_for(&self, context: &str, port: u16) {
         self.write(
             "kubeconfig",
             &format!(
                 "apiVersion: v1\nkind: Config\ncurrent-context: {context}\n\
-                 clusters: [{{name: c, cluster: {{server: 'https://127.0.0.1:1', insecure-skip-tls-verify: true}}}}]\n\
+                 clusters: [{{name: c, cluster: {{server: 'https://127.0.0.1:{port}', insecure-skip-tls-verify: true}}}}]\n\
                  users: [{{name: u, user: {{token: very-secret-token}}}}]\n\
                  contexts: [{{name: {context}, context: {{cluster: c, user: u}}}}]\n"
             ),
         );
     }
 
-    pub(crate) fn run(&self, words: &[&str]) -> Said {
-        let output: Output = Command::cargo_bin("blueprint")
-            .unwrap()
+    /// The program in this folder, ready to be started.
+    pub(crate) fn command(&self, words: &[&str]) -> Command {
+        let mut command = Command::new(assert_cmd::cargo::cargo_bin!("blueprint"));
+        command
             .args(words)
             .current_dir(self.path())
             .env_clear()
             .env("HOME", self.path())
             .env("PATH", self.path().join("bin"))
             .env("KUBECONFIG", self.path().join("kubeconfig"))
-            .env("DOCKER_HOST", "unix:///nonexistent/docker.sock")
-            .output()
-            .unwrap();
+            .env("DOCKER_HOST", "unix:///nonexistent/docker.sock");
+        command
+    }
+
+    pub(crate) fn run(&self, words: &[&str]) -> Said {
+        let output = self.command(words).output().unwrap();
         Said {
             code: output.status.code().unwrap(),
             out: String::from_utf8(output.stdout).unwrap(),

@@ -2,4 +2,5 @@
 
 mod commands;
 mod house;
+mod interrupt;
 mod refusals;

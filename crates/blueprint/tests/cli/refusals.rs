@@ -147,3 +147,80 @@ fn missing_charts_are_named_with_the_command_that_mends_it() {
         said.talk
     );
 }
+
+#[test]
+fn preflight_names_all_shortfalls_at_once_and_nothing_else_runs() {
+    let house = House::initialised();
+    house.kubeconfig("kind-blueprint");
+    let said = house.run(&["up", "--offline"]);
+    assert_eq!(said.code, 3, "{}", said.talk);
+    for shortfall in [
+        "API server",
+        "helm",
+        "container engine",
+        "blueprint charts fetch",
+    ] {
+        assert!(said.talk.contains(shortfall), "{shortfall}: {}", said.talk);
+    }
+    assert!(
+        said.talk.contains("[bootstrap] Step 1/13  Pre-flight"),
+        "{}",
+        said.talk
+    );
+    assert!(!said.talk.contains("Step 2/13"), "{}", said.talk);
+    assert!(!said.talk.contains("very-secret-token"));
+    assert!(untouched(&house));
+}
+
+#[test]
+fn a_run_as_json_keeps_stdout_to_events() {
+    let house = House::initialised();
+    house.kubeconfig("kind-blueprint");
+    let said = house.run(&["up", "--offline", "--output", "json"]);
+    assert_eq!(said.code, 3, "{}", said.talk);
+    let events: Vec<serde_json::Value> = said
+        .out
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    assert_eq!(events[0]["event"], "run-started");
+    assert_eq!(events.last().unwrap()["event"], "run-finished");
+    assert_eq!(events.last().unwrap()["skipped"], 17);
+    assert!(!said.out.contains("very-secret-token"));
+}
+
+#[test]
+fn a_check_of_a_cluster_that_does_not_answer_is_a_preflight_shortfall() {
+    let house = House::initialised();
+    house.kubeconfig("kind-blueprint");
+    for flag in ["--check", "--summary"] {
+        let said = house.run(&["up", flag]);
+        assert_eq!((said.code, said.out.as_str()), (3, ""), "{}", said.talk);
+    }
+    assert!(
+        !house.path().join("infra/phase2/state/run.lock").exists(),
+        "a check changes nothing"
+    );
+}
+
+#[test]
+fn credentials_that_are_open_to_others_are_closed_and_that_is_said() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let house = House::initialised();
+    house.kubeconfig("kind-blueprint");
+    house.write("infra/secrets/redis-password.txt", "correct-horse");
+    let path = house.path().join("infra/secrets/redis-password.txt");
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o644)).unwrap();
+    let said = house.run(&["up", "--offline"]);
+    assert!(
+        said.talk
+            .contains("redis-password.txt was open to others (mode 0644)"),
+        "{}",
+        said.talk
+    );
+    assert!(!said.talk.contains("correct-horse"));
+    assert_eq!(
+        std::fs::metadata(&path).unwrap().permissions().mode() & 0o777,
+        0o600
+    );
+}
