@@ -260,7 +260,7 @@ async fn patch(work: Work<'_>, edit: &Edit, outcome: &mut Outcome) -> Result<(),
         };
         cluster
             .wait(&target, &wait::workload_ready, &|blocker| {
-                work.progress.waiting(blocker)
+                work.progress.waiting(blocker);
             })
             .await?;
     }

@@ -2,6 +2,7 @@
 //!
 //! Without the restore the job would mint fresh ones that do not fit the data on the volumes. Ours (PostgreSQL, Redis, object storage, TLS) have files of their own.
 
+mod lost;
 mod plan;
 
 use std::collections::BTreeMap;
@@ -89,6 +90,7 @@ impl Installer for SecretsRestore {
         let context = work.context;
         let mut outcome = Outcome::unchanged();
         let Some(snapshot) = read(context)? else {
+            outcome.notes.extend(lost::check(context).await?);
             return Ok(outcome);
         };
         outcome
@@ -139,32 +141,8 @@ impl Installer for SecretsSnapshot {
     }
 
     async fn install(&self, work: Work<'_>) -> Result<Outcome, Error> {
-        let context = work.context;
-        let old = read(context)?;
-        let live = generated(context).await?;
-        if !live.contains_key(RAILS) {
-            return Err(Error::Failed {
-                action: "snapshot the chart's Secrets".to_owned(),
-                found: format!("there is no Secret {}/{RAILS}", names::GITLAB),
-                hint: "the chart's shared-secrets job makes it: run `blueprint up --only gitlab`"
-                    .to_owned(),
-            });
-        }
-        refuse_other_rails_keys(context, old.as_ref(), &live)?;
-        let path = context.workspace.gitlab_snapshot();
-        let count = live.len();
-        let written = plan::merged(names::GITLAB, old.as_ref(), live).write(&path)?;
         let mut outcome = Outcome::unchanged();
-        match written {
-            Written::Created => {
-                outcome.changed(format!("saved {count} Secrets in {}", path.display()))
-            }
-            Written::Replaced => outcome.changed(format!(
-                "saved {count} Secrets in {}, the former content beside it",
-                path.display()
-            )),
-            Written::Unchanged => {}
-        }
+        save(work, &mut outcome).await?;
         Ok(outcome)
     }
 
@@ -185,6 +163,36 @@ impl Installer for SecretsSnapshot {
         };
         vec![CheckResult::from_result(ROW, result)]
     }
+}
+
+/// Writes the snapshot. It can be called as soon as the chart's job has run, so that a run that is cut off while GitLab starts does not lose the keys with the cluster.
+pub(crate) async fn save(work: Work<'_>, outcome: &mut Outcome) -> Result<(), Error> {
+    let context = work.context;
+    let old = read(context)?;
+    let live = generated(context).await?;
+    if !live.contains_key(RAILS) {
+        return Err(Error::Failed {
+            action: "snapshot the chart's Secrets".to_owned(),
+            found: format!("there is no Secret {}/{RAILS}", names::GITLAB),
+            hint: "the chart's shared-secrets job makes it: run `blueprint up --only gitlab`"
+                .to_owned(),
+        });
+    }
+    refuse_other_rails_keys(context, old.as_ref(), &live)?;
+    let path = context.workspace.gitlab_snapshot();
+    let count = live.len();
+    let written = plan::merged(names::GITLAB, old.as_ref(), live).write(&path)?;
+    match written {
+        Written::Created => {
+            outcome.changed(format!("saved {count} Secrets in {}", path.display()));
+        }
+        Written::Replaced => outcome.changed(format!(
+            "saved {count} Secrets in {}, the former content beside it",
+            path.display()
+        )),
+        Written::Unchanged => {}
+    }
+    Ok(())
 }
 
 fn read(context: &Context) -> Result<Option<Snapshot>, Error> {

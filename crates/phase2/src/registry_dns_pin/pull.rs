@@ -14,11 +14,10 @@ pub(super) enum Answer {
 }
 
 /// Faults on the way; looked for first, because such messages carry words of the other list too ("failed to authorize: … no such host").
-const FAULTS: [&str; 14] = [
+const FAULTS: [&str; 13] = [
     "no such host",
     "server misbehaving",
-    "x509",
-    "certificate",
+    "x509: ",
     "connection refused",
     "connection reset",
     "i/o timeout",
@@ -28,7 +27,7 @@ const FAULTS: [&str; 14] = [
     "tls:",
     "503 service unavailable",
     "502 bad gateway",
-    "eof",
+    ": eof",
 ];
 
 /// A registry's own words for an image that is not there or not for everyone (distribution spec, error codes; containerd's remotes/docker).
@@ -59,7 +58,7 @@ pub(super) fn judge(output: &str) -> Answer {
         return Answer::Broken(line());
     }
     // A token realm that is not there answers 404 as well: that is not the registry speaking.
-    if text.contains("token") && text.contains("404") {
+    if text.contains("token") && text.contains("404 not found") {
         return Answer::Broken(line());
     }
     match ANSWERS.iter().find(|word| text.contains(**word)) {
@@ -108,6 +107,7 @@ mod tests {
             "failed to authorize: failed to fetch anonymous token: Get \"https://gitlab.x/jwt/auth\": dial tcp: lookup gitlab.x: no such host",
             "failed to authorize: failed to fetch anonymous token: unexpected status from GET request to https://gitlab.x/jwt/auth: 404 Not Found",
             "failed to resolve reference: unexpected status from HEAD request: 503 Service Unavailable",
+            "failed to do request: Head \"https://registry.x/v2/\": EOF",
             "",
         ] {
             assert!(broken(output), "{output}");
