@@ -1,7 +1,5 @@
 //! Lists the files that `blueprint init` writes, so that no reference can be forgotten in a hand-kept list.
 
-#![expect(clippy::print_stdout, reason = "cargo reads a build script's stdout")]
-
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::{env, fs, io};
@@ -32,7 +30,8 @@ fn main() -> io::Result<()> {
         println!("cargo::rerun-if-changed={}", source.display());
         writeln!(
             list,
-            "    Embedded {{ path: {path:?}, text: include_str!({source:?}) }},"
+            "    Embedded {{ path: {path:?}, text: include_str!({:?}) }},",
+            source.to_string_lossy()
         )
         .map_err(io::Error::other)?;
     }

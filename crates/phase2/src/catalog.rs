@@ -1,4 +1,4 @@
-//! Every installer, by task id; the pipeline's TaskRunner.
+//! Every installer, by task id; the pipeline's [`TaskRunner`].
 
 use std::sync::Arc;
 use std::time::Duration;

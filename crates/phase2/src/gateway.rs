@@ -30,7 +30,7 @@ use crate::smoke_row::{row, unexpected};
 const APPLIED: &str = "blueprint.dev/applied-sha256";
 /// Where the GitLab chart keeps Envoy Gateway's CRDs.
 const ENVOY_CRDS: &str = "charts/gateway-helm/charts/crds/crds/generated/gateway.envoyproxy.io_";
-const ESTABLISHED_WITHIN: Duration = Duration::from_secs(60);
+const ESTABLISHED_WITHIN: Duration = Duration::from_mins(1);
 const LISTED_WITHIN: Duration = Duration::from_secs(30);
 const PAUSE: Duration = Duration::from_secs(2);
 const ROW: &str = "Gateway API CRDs established";
@@ -316,7 +316,7 @@ async fn wait_established(
         work.context
             .cluster
             .wait(&target, &condition_true("Established"), &|blocker| {
-                work.progress.waiting(blocker)
+                work.progress.waiting(blocker);
             })
             .await?;
     }

@@ -15,7 +15,7 @@ use crate::installer::{State, Work};
 /// The label on the release record that holds the digest of chart and values.
 pub const INPUTS_LABEL: &str = "blueprint-inputs";
 /// How long refusals that pass by themselves are met with another try (an operator's webhook after its restart takes up to 7 s).
-const TRANSIENT_FOR: Duration = Duration::from_secs(60);
+const TRANSIENT_FOR: Duration = Duration::from_mins(1);
 /// Between two tries.
 const PAUSE: Duration = Duration::from_secs(3);
 /// Between two looks at who blocks.

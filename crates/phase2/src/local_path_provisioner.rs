@@ -24,7 +24,7 @@ const DEFAULT_MARKS: [&str; 2] = [
     "storageclass.kubernetes.io/is-default-class",
     "storageclass.beta.kubernetes.io/is-default-class",
 ];
-const READY_WITHIN: Duration = Duration::from_secs(180);
+const READY_WITHIN: Duration = Duration::from_mins(3);
 
 const PROVISIONER: Workload = Workload {
     kind: "Deployment",
@@ -192,22 +192,22 @@ async fn look(work: Work<'_>) -> Result<String, Error> {
 mod tests {
     use super::*;
 
-    fn class(annotations: Value) -> DynamicObject {
+    fn class(annotations: &Value) -> DynamicObject {
         serde_json::from_value(json!({"apiVersion": CLASS_API, "kind": "StorageClass", "metadata": {"name": "x", "annotations": annotations}})).unwrap()
     }
 
     #[test]
     fn both_names_of_the_mark_count_and_only_when_true() {
         assert!(is_marked_default(&class(
-            json!({"storageclass.kubernetes.io/is-default-class": "true"})
+            &json!({"storageclass.kubernetes.io/is-default-class": "true"})
         )));
         assert!(is_marked_default(&class(
-            json!({"storageclass.beta.kubernetes.io/is-default-class": "true"})
+            &json!({"storageclass.beta.kubernetes.io/is-default-class": "true"})
         )));
         assert!(!is_marked_default(&class(
-            json!({"storageclass.kubernetes.io/is-default-class": "false"})
+            &json!({"storageclass.kubernetes.io/is-default-class": "false"})
         )));
-        assert!(!is_marked_default(&class(json!({}))));
+        assert!(!is_marked_default(&class(&json!({}))));
     }
 
     #[test]

@@ -22,10 +22,16 @@ pub const GATEWAY_SERVICE: &str = "gitlab-gateway";
 pub const RAILS_STORAGE: &str = "gitlab-rails-storage";
 
 /// Applies one Namespace; answers the change phrase.
+///
+/// The label is more than decoration: a field manager that owns no field is dropped by the API server, and the next apply of the same manifest then counts
+/// as the first one and moves the resourceVersion.
 pub async fn ensure_namespace(
     cluster: &blueprint_cluster::Cluster,
     name: &str,
 ) -> Result<Option<String>, crate::Error> {
-    let manifest = serde_json::json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
+    let manifest = serde_json::json!({
+        "apiVersion": "v1", "kind": "Namespace",
+        "metadata": {"name": name, "labels": {"app.kubernetes.io/managed-by": "blueprint"}}
+    });
     Ok(cluster.apply(&manifest).await?.phrase())
 }

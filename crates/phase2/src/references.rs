@@ -430,7 +430,7 @@ mod tests {
         )
         .unwrap();
         let text = json!({
-            "helm_repositories": {"redis": {"name": "redis", "url": "u", "chart": "redis", "chart_version": "1", "sha256": "0".repeat(64), "values_overrides": {"c": 3}}},
+            "helm_repositories": {"redis": {"name": "redis", "url": "https://charts.example.net", "chart": "redis", "chart_version": "1.0.0", "sha256": "0".repeat(64), "values_overrides": {"c": 3}}},
             "manifests": {},
             "images": {"redis": {"repository": "docker.io/b/redis", "tag": "8", "sets": {"chart": "redis", "at": "image"}}}
         })

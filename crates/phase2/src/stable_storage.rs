@@ -72,6 +72,19 @@ async fn check_all(work: Work<'_>, volumes: &[StableVolume]) -> Result<(), Error
     Ok(())
 }
 
+/// The volumes and what goes with them, without their folders: what needs the API server alone.
+pub async fn ensure_volumes(work: Work<'_>, outcome: &mut Outcome) -> Result<(), Error> {
+    let Documents { volumes, others } = documents(work)?;
+    check_all(work, &volumes).await?;
+    for stable in &volumes {
+        stable.ensure(work, outcome).await?;
+    }
+    outcome
+        .changes
+        .extend(work.context.cluster.apply_all(&others).await?);
+    Ok(())
+}
+
 #[async_trait]
 impl Installer for StableStorage {
     fn id(&self) -> &'static str {
@@ -89,7 +102,7 @@ impl Installer for StableStorage {
                     differs.push(format!("PersistentVolume {} is missing", stable.name));
                 }
                 Some(Phase::Released) => {
-                    differs.push(format!("PersistentVolume {} is Released", stable.name))
+                    differs.push(format!("PersistentVolume {} is Released", stable.name));
                 }
                 Some(Phase::Failed) => {
                     return Ok(State::Broken(format!(
@@ -109,19 +122,14 @@ impl Installer for StableStorage {
 
     async fn install(&self, work: Work<'_>) -> Result<Outcome, Error> {
         let mut outcome = Outcome::default();
-        let Documents { volumes, others } = documents(work)?;
+        let volumes = documents(work)?.volumes;
         check_all(work, &volumes).await?;
         folders::prepare(work, &volumes, &mut outcome).await?;
         // Judged here already, so that a volume which needs a person is named before anything is bound to it; step 5 acts on it.
         if let Some(found) = cloudnative_pg::announce(work).await? {
             outcome.note(found);
         }
-        for stable in &volumes {
-            stable.ensure(work, &mut outcome).await?;
-        }
-        outcome
-            .changes
-            .extend(work.context.cluster.apply_all(&others).await?);
+        ensure_volumes(work, &mut outcome).await?;
         Ok(outcome)
     }
 

@@ -16,7 +16,7 @@ use crate::stable_storage::stable_volume;
 
 const REFERENCE: &str = "adoptable-claim-postgresql.yaml";
 /// A deleted Cluster's claim goes in the background; 15 s were measured.
-const GONE_WITHIN: Duration = Duration::from_secs(180);
+const GONE_WITHIN: Duration = Duration::from_mins(3);
 const PAUSE: Duration = Duration::from_secs(1);
 
 /// What to do about a claim that is there although no Cluster is.
@@ -68,12 +68,12 @@ pub(super) async fn ensure(
     }
     // A claim that went just now leaves the volume Released.
     stable_volume(work, VOLUME)?.ensure(work, outcome).await?;
-    if let Decision::Adopt { system_identifier } = decision {
-        if let Some(phrase) = work.context.cluster.apply(&manifest).await?.phrase() {
-            outcome.changed(format!(
-                "{phrase}, to adopt the data of system {system_identifier}"
-            ));
-        }
+    if let Decision::Adopt { system_identifier } = decision
+        && let Some(phrase) = work.context.cluster.apply(&manifest).await?.phrase()
+    {
+        outcome.changed(format!(
+            "{phrase}, to adopt the data of system {system_identifier}"
+        ));
     }
     Ok(())
 }

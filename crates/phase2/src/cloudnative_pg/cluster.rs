@@ -27,11 +27,11 @@ pub(super) const PODS: &str = "cnpg.io/cluster=postgresql-cnpg";
 pub(super) const PRIMARY: &str = "cnpg.io/cluster=postgresql-cnpg,cnpg.io/instanceRole=primary";
 /// PostgreSQL's port in the pod.
 pub(super) const PORT: u16 = 5432;
-const GONE_WITHIN: Duration = Duration::from_secs(180);
+const GONE_WITHIN: Duration = Duration::from_mins(3);
 /// From nothing 26 s were measured, images at hand; pulling them may take minutes.
-const READY_WITHIN: Duration = Duration::from_secs(600);
+const READY_WITHIN: Duration = Duration::from_mins(10);
 /// Ready may come just before the server accepts.
-const ANSWERS_WITHIN: Duration = Duration::from_secs(60);
+const ANSWERS_WITHIN: Duration = Duration::from_mins(1);
 const PAUSE: Duration = Duration::from_secs(1);
 const ROLES_ROW: &str = "PostgreSQL roles, databases and extensions";
 
@@ -359,7 +359,7 @@ async fn look_contents(work: Work<'_>) -> Result<String, Error> {
 mod tests {
     use super::*;
 
-    fn cluster(status: Value) -> DynamicObject {
+    fn cluster(&status: &Value) -> DynamicObject {
         serde_json::from_value(json!({
             "apiVersion": databases::API, "kind": "Cluster", "metadata": {"name": "c", "generation": 1}, "spec": {}, "status": status
         }))
@@ -370,7 +370,7 @@ mod tests {
     fn ready_alone_is_not_enough() {
         let ready = json!({"type": "Ready", "status": "True"});
         let waits = |status: Value| match judge(
-            Some(&cluster(status)),
+            Some(&cluster(&status)),
             &roles::declared(
                 &json!({"spec": {"managed": {"roles": [{"name": "gitlab", "passwordSecret": {"name": "s"}}]}}}),
             ),

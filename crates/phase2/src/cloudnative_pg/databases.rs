@@ -17,7 +17,7 @@ const FILES: [&str; 3] = [
     "database-openbao.yaml",
     "database-gitlab-openbao.yaml",
 ];
-const APPLIED_WITHIN: Duration = Duration::from_secs(120);
+const APPLIED_WITHIN: Duration = Duration::from_mins(2);
 
 /// The manifests of the references.
 pub(super) fn manifests(work: Work<'_>) -> Result<Vec<Value>, Error> {
@@ -104,7 +104,7 @@ pub(super) fn judge(database: Option<&DynamicObject>) -> Verdict {
 mod tests {
     use super::*;
 
-    fn database(status: Value) -> DynamicObject {
+    fn database(&status: &Value) -> DynamicObject {
         serde_json::from_value(json!({
             "apiVersion": API, "kind": "Database", "metadata": {"name": "d", "generation": 2},
             "spec": {"name": "d", "extensions": [{"name": "pg_trgm"}, {"name": "amcheck"}]}, "status": status
@@ -113,7 +113,7 @@ mod tests {
     }
 
     fn waits(status: Value) -> String {
-        match judge(Some(&database(status))) {
+        match judge(Some(&database(&status))) {
             Verdict::Waiting(why) => why,
             other => panic!("expected to wait, got {other:?}"),
         }
@@ -124,7 +124,7 @@ mod tests {
         let both =
             json!([{"name": "pg_trgm", "applied": true}, {"name": "amcheck", "applied": true}]);
         let done = json!({"observedGeneration": 2, "applied": true, "extensions": both});
-        assert_eq!(judge(Some(&database(done))), Verdict::Ready);
+        assert_eq!(judge(Some(&database(&done))), Verdict::Ready);
     }
 
     #[test]

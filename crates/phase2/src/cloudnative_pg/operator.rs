@@ -17,7 +17,7 @@ const RELEASE: ReleaseSpec = ReleaseSpec {
     namespace: names::CNPG_SYSTEM,
     skip_crds: false,
     skip_schema_validation: false,
-    timeout: Duration::from_secs(300),
+    timeout: Duration::from_mins(5),
 };
 const CONTROLLER: Workload = Workload {
     kind: "Deployment",
@@ -25,7 +25,7 @@ const CONTROLLER: Workload = Workload {
     name: "cnpg-controller-manager",
     pods: "app.kubernetes.io/name=cloudnative-pg",
 };
-const READY_WITHIN: Duration = Duration::from_secs(300);
+const READY_WITHIN: Duration = Duration::from_mins(5);
 
 /// The installer of task `cnpg-operator`.
 #[derive(Debug)]

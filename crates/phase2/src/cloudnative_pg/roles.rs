@@ -285,7 +285,7 @@ mod tests {
         }
     }
 
-    fn cluster(status: Value) -> DynamicObject {
+    fn cluster(&status: &Value) -> DynamicObject {
         serde_json::from_value(json!({"apiVersion": "postgresql.cnpg.io/v1", "kind": "Cluster", "metadata": {"name": "c"}, "status": status})).unwrap()
     }
 
@@ -317,7 +317,7 @@ mod tests {
         }});
         let roles = [role("gitlab"), role("openbao"), role("gitlab_openbao")];
         assert_eq!(
-            unreconciled(&cluster(status), &roles),
+            unreconciled(&cluster(&status), &roles),
             [
                 "role openbao: secret not found",
                 "role gitlab_openbao is not there yet"
@@ -325,7 +325,7 @@ mod tests {
         );
         let status =
             json!({"managedRolesStatus": {"byStatus": {"reconciled": ["openbao", "gitlab"]}}});
-        assert!(unreconciled(&cluster(status), &roles[..2]).is_empty());
+        assert!(unreconciled(&cluster(&status), &roles[..2]).is_empty());
     }
 
     #[test]

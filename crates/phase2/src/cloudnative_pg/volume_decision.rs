@@ -1,7 +1,7 @@
 //! Adopt, initialise, or stop: decided from what is on the PostgreSQL volume and what was recorded about it.
 //!
 //! Both wrong turns lose data in green: initdb on a populated volume renames PGDATA away and starts empty, and an adoptable claim on an empty volume makes
-//! the operator skip initdb for ever (CloudNativePG 1.30, internal/controller/cluster_restore.go and pkg/management/postgres/initdb.go).
+//! the operator skip initdb for ever (CloudNativePG 1.30, `internal/controller/cluster_restore.go` and `pkg/management/postgres/initdb.go`).
 
 /// What was found under the volume's folder.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -30,7 +30,7 @@ pub(super) enum Decision {
     Initialise,
     /// A whole PGDATA: an adoptable claim is made before the Cluster.
     Adopt {
-        /// From pg_control.
+        /// From `pg_control`.
         system_identifier: u64,
     },
 }
@@ -44,7 +44,7 @@ pub(super) struct Stop {
     pub(super) hint: String,
 }
 
-/// pg_control is written whole, PG_CONTROL_FILE_SIZE bytes (src/include/catalog/pg_control.h); its first field is the system identifier.
+/// `pg_control` is written whole, `PG_CONTROL_FILE_SIZE` bytes (`src/include/catalog/pg_control.h`); its first field is the system identifier.
 const CONTROL_FILE_SIZE: usize = 8192;
 
 /// Where a person looks; parts of messages.
