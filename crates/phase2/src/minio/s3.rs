@@ -207,6 +207,8 @@ impl S3 {
             .to_owned();
         Err(match status {
             StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => S3Error::Rejected(code),
+            // versitygw's word for an unknown access key.
+            StatusCode::NOT_FOUND if code == "XAdminUserNotFound" => S3Error::Rejected(code),
             _ => S3Error::Answered(format!("{} {code}", status.as_u16())),
         })
     }
@@ -298,6 +300,19 @@ mod tests {
         let nobody = S3::at("http://127.0.0.1:1/", &s3.keys).unwrap();
         let error = nobody.list_buckets().await.unwrap_err();
         assert!(matches!(error, S3Error::Unreachable(_)), "{error}");
+    }
+
+    #[tokio::test]
+    async fn an_unknown_access_key_is_a_refusal_also_where_it_comes_as_404() {
+        let (server, s3) = server().await;
+        let answer = ResponseTemplate::new(404)
+            .set_body_string("<Error><Code>XAdminUserNotFound</Code></Error>");
+        Mock::given(method("GET"))
+            .respond_with(answer)
+            .mount(&server)
+            .await;
+        let error = s3.list_buckets().await.unwrap_err();
+        assert_eq!(error, S3Error::Rejected("XAdminUserNotFound".to_owned()));
     }
 
     #[tokio::test]
