@@ -13,10 +13,9 @@ use std::time::{Duration, Instant};
 use crate::debian::{self, Beside};
 use crate::error::{Error, FileContext as _, Result};
 use crate::lab_home::LabHome;
-use crate::process::{Process, on_path};
+use crate::process::{Process, last_lines, on_path};
 use crate::report::Reporter;
 
-const NAMESPACE: &str = "lab";
 const SYSTEM_SOCKET: &str = "/var/run/docker.sock";
 const START_DEADLINE: Duration = Duration::from_mins(1);
 const STOP_DEADLINE: Duration = Duration::from_secs(90);
@@ -45,8 +44,9 @@ impl Engine {
             return Ok(engine);
         }
         report.say(format!(
-            "no Docker engine answers at DOCKER_HOST or {SYSTEM_SOCKET}: starting Debian {}'s in the network namespace `{NAMESPACE}`",
-            debian::SUITE
+            "no Docker engine answers at DOCKER_HOST or {SYSTEM_SOCKET}: starting Debian {}'s in the network namespace `{}`",
+            debian::SUITE,
+            lab.namespace()
         ));
         let engine = Self {
             kind: Kind::Lab,
@@ -126,10 +126,7 @@ impl Engine {
             .fold(process, |process, (name, value)| process.env(name, value));
         match self.kind {
             Kind::Host(_) => process,
-            Kind::Lab => process.behind([
-                "nsenter".to_owned(),
-                format!("--net=/var/run/netns/{NAMESPACE}"),
-            ]),
+            Kind::Lab => process.behind(["nsenter".to_owned(), self.lab.namespace_option()]),
         }
     }
 
@@ -161,17 +158,16 @@ impl Engine {
         report.say(format!("stopping the lab's Docker engine (pid {pid})"));
         Process::new("kill").arg(pid.to_string()).output()?;
         wait_for("the engine's end", STOP_DEADLINE, &engine.log(), || {
-            engine.running_pid().is_none()
+            engine.running_pid().is_none().into()
         })
     }
 
     /// Removes the namespace; [`Self::stop`] first.
-    pub(crate) fn remove_namespace() {
-        if Path::new("/var/run/netns").join(NAMESPACE).exists() {
+    pub(crate) fn remove_namespace(lab: &LabHome) {
+        let name = lab.namespace();
+        if Path::new("/var/run/netns").join(name).exists() {
             // Nothing is lost when it stays: the next start uses it again.
-            let _ = Process::new("ip")
-                .args(["netns", "del", NAMESPACE])
-                .output();
+            let _ = Process::new("ip").args(["netns", "del", name]).output();
         }
     }
 
@@ -210,46 +206,54 @@ impl Engine {
             let path = folder.join(sub);
             fs::create_dir_all(&path).file("create", &path)?;
         }
+        let mut started = None;
         if self.running_pid().is_none() {
             // dockerd refuses to start while any process has the number in its pid file.
             for stale in ["dockerd.pid", "exec/containerd/containerd.pid"] {
                 remove_if_stale(&folder.join(stale))?;
             }
-            Self::ensure_namespace()?;
+            self.ensure_namespace()?;
             raise_inotify_limits();
             let option = |name: &str, path: PathBuf| [name.into(), path.into_os_string()];
-            Process::new(self.programs().join("sbin/dockerd"))
+            let daemon = Process::new(self.programs().join("sbin/dockerd"))
                 .args(["--host", &self.docker_host()])
                 .args(option("--data-root", folder.join("data")))
                 .args(option("--exec-root", folder.join("exec")))
                 .args(option("--pidfile", folder.join("dockerd.pid")))
                 .args(["--exec-opt", "native.cgroupdriver=cgroupfs"])
                 .args(["--storage-driver", "overlay2"])
-                .behind([
-                    "nsenter".to_owned(),
-                    format!("--net=/var/run/netns/{NAMESPACE}"),
-                ])
+                .behind(["nsenter".to_owned(), self.lab.namespace_option()])
                 .env("PATH", &self.environment()[0].1)
                 .detached(&self.log())?;
+            started = Some(daemon);
         }
         wait_for(
             "the lab's Docker engine to answer",
             START_DEADLINE,
             &self.log(),
-            || self.answers(),
+            || {
+                // A daemon that ended will not answer: its log says why.
+                let ended = started
+                    .as_mut()
+                    .is_some_and(|daemon| matches!(daemon.try_wait(), Ok(Some(_))));
+                if ended {
+                    Progress::Hopeless
+                } else {
+                    self.answers().into()
+                }
+            },
         )?;
         report.say(format!("Docker engine: {}", self.describe()));
         Ok(())
     }
 
-    fn ensure_namespace() -> Result<()> {
-        if !Path::new("/var/run/netns").join(NAMESPACE).exists() {
-            Process::new("ip")
-                .args(["netns", "add", NAMESPACE])
-                .output()?;
+    fn ensure_namespace(&self) -> Result<()> {
+        let name = self.lab.namespace();
+        if !Path::new("/var/run/netns").join(name).exists() {
+            Process::new("ip").args(["netns", "add", name]).output()?;
         }
         Process::new("ip")
-            .args(["-n", NAMESPACE, "link", "set", "lo", "up"])
+            .args(["-n", name, "link", "set", "lo", "up"])
             .output()?;
         Ok(())
     }
@@ -309,7 +313,9 @@ fn remove_if_stale(pid_file: &Path) -> Result<()> {
     };
     let name = pid_file.file_stem().unwrap_or_default().to_string_lossy();
     let lives = text.trim().parse::<u32>().is_ok_and(|pid| {
+        // A zombie keeps its name, but has no command line any more.
         fs::read_to_string(format!("/proc/{pid}/comm")).is_ok_and(|comm| comm.trim() == name)
+            && fs::read(format!("/proc/{pid}/cmdline")).is_ok_and(|line| !line.is_empty())
     });
     if lives {
         return Ok(());
@@ -317,30 +323,39 @@ fn remove_if_stale(pid_file: &Path) -> Result<()> {
     fs::remove_file(pid_file).file("remove", pid_file)
 }
 
+/// How far something that is waited for has come.
+#[derive(PartialEq, Eq)]
+enum Progress {
+    Done,
+    Waiting,
+    Hopeless,
+}
+
+impl From<bool> for Progress {
+    fn from(done: bool) -> Self {
+        if done { Self::Done } else { Self::Waiting }
+    }
+}
+
 fn wait_for(
     what: &str,
     deadline: Duration,
     log: &Path,
-    mut done: impl FnMut() -> bool,
+    mut look: impl FnMut() -> Progress,
 ) -> Result<()> {
     let begun = Instant::now();
     while begun.elapsed() < deadline {
-        if done() {
-            return Ok(());
+        match look() {
+            Progress::Done => return Ok(()),
+            Progress::Waiting => thread::sleep(POLL),
+            Progress::Hopeless => break,
         }
-        thread::sleep(POLL);
     }
     let text = fs::read_to_string(log).unwrap_or_default();
-    let lines: Vec<&str> = text.lines().collect();
-    let from = lines.len().saturating_sub(20);
     Err(Error::Deadline {
         what: what.to_owned(),
-        after: deadline,
-        seen: format!(
-            "; the end of {}:\n    {}",
-            log.display(),
-            lines[from..].join("\n    ")
-        ),
+        after: begun.elapsed(),
+        seen: format!("; the end of {}:{}", log.display(), last_lines(&text)),
     })
 }
 

@@ -193,7 +193,7 @@ fn clean(lab: &LabHome, report: &Reporter) -> Result<()> {
         }
     }
     Engine::stop(lab, report)?;
-    Engine::remove_namespace();
+    Engine::remove_namespace(lab);
     if let Ok(go) = GoBinaries::open(lab) {
         go.drop_build_caches(report)?;
     }

@@ -11,6 +11,7 @@ use crate::error::{Error, FileContext as _, Result};
 pub(crate) struct LabHome {
     checkout: PathBuf,
     home: PathBuf,
+    namespace: String,
 }
 
 impl LabHome {
@@ -30,7 +31,15 @@ impl LabHome {
             })?;
         fs::create_dir_all(&home).file("create", &home)?;
         let home = fs::canonicalize(&home).file("resolve", &home)?;
-        Ok(Self { checkout, home })
+        let namespace = env::var("BLUEPRINT_LAB_NAMESPACE")
+            .ok()
+            .filter(|name| !name.is_empty())
+            .unwrap_or_else(|| "lab".to_owned());
+        Ok(Self {
+            checkout,
+            home,
+            namespace,
+        })
     }
 
     pub(crate) fn checkout(&self) -> &Path {
@@ -53,6 +62,17 @@ impl LabHome {
 
     pub(crate) fn engine(&self) -> PathBuf {
         self.home.join("engine")
+    }
+
+    /// The network namespace of the lab's engine; a second lab beside the first needs one of its own
+    /// (`BLUEPRINT_LAB_NAMESPACE`), and a home of its own.
+    pub(crate) fn namespace(&self) -> &str {
+        &self.namespace
+    }
+
+    /// Enters the namespace: an argument of `nsenter`.
+    pub(crate) fn namespace_option(&self) -> String {
+        format!("--net=/var/run/netns/{}", self.namespace)
     }
 
     pub(crate) fn kubeconfig(&self) -> PathBuf {

@@ -5,7 +5,7 @@ use std::fs::{self, File};
 use std::io::Write as _;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitStatus, Output, Stdio};
+use std::process::{Child, Command, ExitStatus, Output, Stdio};
 
 use crate::error::{Error, FileContext as _, Result};
 
@@ -120,7 +120,7 @@ impl Process {
     }
 
     /// Starts a program that outlives this one, writing to `log`, in a session of its own.
-    pub(crate) fn detached(&self, log: &Path) -> Result<()> {
+    pub(crate) fn detached(&self, log: &Path) -> Result<Child> {
         let (out, err) = open_log(log)?;
         let mut command = self.command();
         command
@@ -128,8 +128,7 @@ impl Process {
             .stdout(out)
             .stderr(err)
             .process_group(0);
-        command.spawn().map_err(|source| self.not_started(source))?;
-        Ok(())
+        command.spawn().map_err(|source| self.not_started(source))
     }
 
     /// Exit code, stdout and stderr, whatever the code; for those who judge it.
@@ -230,7 +229,7 @@ fn open_log(log: &Path) -> Result<(File, File)> {
 }
 
 /// The last lines of a text, indented below the message they belong to.
-fn last_lines(text: &str) -> String {
+pub(crate) fn last_lines(text: &str) -> String {
     let lines: Vec<&str> = text.lines().filter(|l| !l.trim().is_empty()).collect();
     let from = lines.len().saturating_sub(TAIL_LINES);
     lines[from..]

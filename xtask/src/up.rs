@@ -185,7 +185,7 @@ impl Platform {
         report.say("  credentials: infra/secrets/ (OpenBao's keys in openbao-init.json); root's password: secret/gitlab/initial_root_password in OpenBao, and");
         report.say("               kubectl -n gitlab get secret gitlab-initial-root-password -o jsonpath='{.data.password}' | base64 -d");
         if self.engine.is_lab() {
-            report.say("The cluster lives in the network namespace `lab`. To reach it:");
+            report.say("The cluster lives in a network namespace of its own. To reach it:");
             report.say("  cargo xtask lab exec -- kubectl get pods --all-namespaces");
             report.say(format!(
                 "  cargo xtask lab exec -- curl --cacert infra/tls/wildcard/ca.pem --resolve gitlab.{domain}:443:127.0.0.1 https://gitlab.{domain}/-/health"
