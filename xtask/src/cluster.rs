@@ -26,6 +26,10 @@ const NODE_STATE: &str = r#"jsonpath={range .items[*]}{.metadata.name} {.status.
 /// A container a line: name, address.
 const ADDRESS: &str = "{{.Name}} {{range .NetworkSettings.Networks}}{{.IPAddress}}{{end}}";
 
+/// Where the stable storage of a node comes from.
+const STORAGE_SOURCE: &str =
+    r#"{{range .Mounts}}{{if eq .Destination "/var/local/shared"}}{{.Source}}{{end}}{{end}}"#;
+
 /// kubelet refuses cgroup v1 and expects systemd unless told otherwise.
 const CGROUP_V1_PATCH: &str = "kind: KubeletConfiguration
 apiVersion: kubelet.config.k8s.io/v1beta1
@@ -74,6 +78,7 @@ impl<'a> Cluster<'a> {
         if self.nodes()?.is_empty() {
             return self.create(&node_image()?, report);
         }
+        self.refuse_foreign()?;
         raise_inotify_limits();
         let stopped = self
             .engine
@@ -101,6 +106,35 @@ impl<'a> Cluster<'a> {
             .args(["delete", "cluster", "--name", &self.name])
             .output()?;
         Ok(())
+    }
+
+    /// The nodes' stable storage must be this checkout's: another one's data would meet this one's credentials.
+    fn refuse_foreign(&self) -> Result<()> {
+        match self.foreign_storage()? {
+            None => Ok(()),
+            Some(storage) => Err(Error::unmet(
+                format!(
+                    "cluster {} keeps its data in {storage}, which is not this checkout's",
+                    self.name
+                ),
+                "run from the checkout it belongs to, or delete it (its data stays): cargo xtask lab cluster delete",
+            )),
+        }
+    }
+
+    /// The folder that the nodes mount as stable storage, where it is not this checkout's.
+    pub(crate) fn foreign_storage(&self) -> Result<Option<String>> {
+        let ours = self.lab.checkout().join("infra/storage");
+        let nodes = self.nodes()?;
+        let Some(node) = nodes.first() else {
+            return Ok(None);
+        };
+        let mounted = self
+            .engine
+            .docker()
+            .args(["inspect", "--format", STORAGE_SOURCE, node])
+            .output()?;
+        Ok((Path::new(&mounted) != ours).then_some(mounted))
     }
 
     /// Puts images on every node, in one call: layers that images share go over once.

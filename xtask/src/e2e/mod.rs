@@ -7,7 +7,10 @@ mod pipeline;
 
 use std::time::{Duration, Instant};
 
+use crate::cluster::Cluster;
+use crate::docker_engine::Engine;
 use crate::error::{Error, Result};
+use crate::go_binaries::GoBinaries;
 use crate::lab_home::LabHome;
 use crate::report::{Reporter, seconds};
 use crate::up::{self, Platform};
@@ -75,6 +78,7 @@ pub(crate) fn run(lab: &LabHome, only: &[String], report: &Reporter) -> Result<(
             format!("there are: {}", names().join(", ")),
         ));
     }
+    leave_foreign_cluster(lab, report)?;
     let platform = up::prepare(lab, report)?;
     platform.fetch_charts(lab)?;
     let mut scene = Scene {
@@ -115,6 +119,24 @@ pub(crate) fn run(lab: &LabHome, only: &[String], report: &Reporter) -> Result<(
     } else {
         Err(Error::ChecksFailed { passed, failed })
     }
+}
+
+/// A lab cluster that an earlier checkout left behind is deleted; that checkout's data stays where it is.
+fn leave_foreign_cluster(lab: &LabHome, report: &Reporter) -> Result<()> {
+    let engine = match Engine::answering(lab) {
+        Some(users) if !users.is_lab() => return Ok(()),
+        // A stopped engine of the lab's may hold such a cluster, stopped as well.
+        _ => Engine::ensure(lab, report)?,
+    };
+    let cluster = Cluster::open(lab, &engine)?;
+    if let Some(storage) = cluster.foreign_storage()? {
+        report.say(format!(
+            "the cluster that runs keeps its data in {storage}, another checkout's"
+        ));
+        GoBinaries::open(lab)?.ensure("kind", report)?;
+        cluster.delete(report)?;
+    }
+    Ok(())
 }
 
 pub(crate) fn names() -> Vec<&'static str> {
