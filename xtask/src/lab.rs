@@ -13,6 +13,7 @@ use crate::go_binaries::GoBinaries;
 use crate::images::{self, Recipes};
 use crate::lab_home::LabHome;
 use crate::node_image;
+use crate::process::Process;
 use crate::report::Reporter;
 
 #[derive(Subcommand)]
@@ -197,6 +198,24 @@ fn clean(lab: &LabHome, report: &Reporter) -> Result<()> {
     if let Ok(go) = GoBinaries::open(lab) {
         go.drop_build_caches(report)?;
     }
+    unmount_below(lab.path())?;
     report.say(format!("removing {}", lab.path().display()));
     fs::remove_dir_all(lab.path()).file("remove", lab.path())
+}
+
+/// Unmounts what an engine that was killed left mounted below a folder; the deepest first.
+fn unmount_below(folder: &Path) -> Result<()> {
+    let table = Path::new("/proc/self/mounts");
+    let mounts = fs::read_to_string(table).file("read", table)?;
+    let mut places: Vec<&Path> = mounts
+        .lines()
+        .filter_map(|line| line.split(' ').nth(1))
+        .map(Path::new)
+        .filter(|place| place.starts_with(folder))
+        .collect();
+    places.sort();
+    for place in places.into_iter().rev() {
+        Process::new("umount").arg(place).output()?;
+    }
+    Ok(())
 }
