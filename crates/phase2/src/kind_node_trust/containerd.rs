@@ -24,8 +24,7 @@ pub(super) fn judge(dump: &str) -> Registry {
         if let Some(header) = line.strip_prefix('[') {
             table = header.trim_end_matches(']').trim();
             if let Some((_, below)) = table.split_once(".registry.")
-                && (below.starts_with("mirrors.")
-                    || below.starts_with("configs."))
+                && (below.starts_with("mirrors.") || below.starts_with("configs."))
             {
                 return Registry::Mirrors(format!("[{table}]"));
             }
