@@ -33,13 +33,22 @@ pub struct Context {
 impl Context {
     /// helm, or the error that says it is missing.
     pub fn helm(&self) -> Result<&Helm, crate::Error> {
-        self.helm.as_ref().ok_or_else(|| blueprint_charts::HelmError::NotFound { tried: "PATH".to_owned() }.into())
+        self.helm.as_ref().ok_or_else(|| {
+            blueprint_charts::HelmError::NotFound {
+                tried: "PATH".to_owned(),
+            }
+            .into()
+        })
     }
 
     /// The engine, or the error that says why there is none.
     pub fn nodes(&self) -> Result<&Nodes, crate::Error> {
         self.nodes.as_ref().ok_or_else(|| {
-            blueprint_cluster::Error::NoEngine { socket: self.no_engine.clone().unwrap_or_default(), source: None }.into()
+            blueprint_cluster::Error::NoEngine {
+                socket: self.no_engine.clone().unwrap_or_default(),
+                source: None,
+            }
+            .into()
         })
     }
 }

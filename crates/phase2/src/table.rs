@@ -6,8 +6,18 @@ const fn step(number: u8, title: &'static str) -> Step {
     Step { number, title }
 }
 
-const fn task(id: &'static str, step: u8, title: &'static str, needs: &'static [&'static str]) -> Task {
-    Task { id, step, title, needs }
+const fn task(
+    id: &'static str,
+    step: u8,
+    title: &'static str,
+    needs: &'static [&'static str],
+) -> Task {
+    Task {
+        id,
+        step,
+        title,
+        needs,
+    }
 }
 
 /// The 13 steps and their tasks.
@@ -24,32 +34,105 @@ pub const TABLE: Table = Table {
         step(9, "Mint wildcard TLS + listener Secrets"),
         step(10, "Patch CoreDNS"),
         step(11, "Mount wildcard CA into containerd"),
-        step(12, "Restore chart-managed Secrets + install GitLab + snapshot"),
+        step(
+            12,
+            "Restore chart-managed Secrets + install GitLab + snapshot",
+        ),
         step(13, "Pin the registry in /etc/hosts + install Runner"),
     ],
     tasks: &[
         task("preflight", 1, "check everything the run needs", &[]),
-        task("gateway-crds", 2, "Gateway API, TCPRoute and Envoy Gateway CRDs", &["preflight"]),
-        task("local-path", 3, "local-path provisioner as the only default class", &["preflight"]),
-        task("stable-storage", 4, "directories and volumes that outlive the cluster", &["local-path"]),
+        task(
+            "gateway-crds",
+            2,
+            "Gateway API, TCPRoute and Envoy Gateway CRDs",
+            &["preflight"],
+        ),
+        task(
+            "local-path",
+            3,
+            "local-path provisioner as the only default class",
+            &["preflight"],
+        ),
+        task(
+            "stable-storage",
+            4,
+            "directories and volumes that outlive the cluster",
+            &["local-path"],
+        ),
         task("cnpg-operator", 5, "CloudNativePG operator", &["preflight"]),
-        task("cnpg-cluster", 5, "PostgreSQL cluster, roles, databases", &["cnpg-operator", "stable-storage"]),
+        task(
+            "cnpg-cluster",
+            5,
+            "PostgreSQL cluster, roles, databases",
+            &["cnpg-operator", "stable-storage"],
+        ),
         task("redis", 6, "Redis", &["stable-storage"]),
         task("minio", 7, "MinIO", &["stable-storage"]),
         task("buckets", 7, "buckets and connection Secret", &["minio"]),
-        task("openbao", 8, "OpenBao on PostgreSQL, initialised and unsealed", &["cnpg-cluster", "stable-storage"]),
-        task("wildcard-certs", 9, "CA, wildcard certificate, listener Secrets", &["preflight"]),
-        task("coredns", 10, "names of the domain resolve to the Gateway", &["preflight"]),
-        task("node-trust", 11, "containerd on every node trusts the CA", &["wildcard-certs"]),
-        task("secrets-restore", 12, "Secrets of the snapshot back into place", &["preflight"]),
+        task(
+            "openbao",
+            8,
+            "OpenBao on PostgreSQL, initialised and unsealed",
+            &["cnpg-cluster", "stable-storage"],
+        ),
+        task(
+            "wildcard-certs",
+            9,
+            "CA, wildcard certificate, listener Secrets",
+            &["preflight"],
+        ),
+        task(
+            "coredns",
+            10,
+            "names of the domain resolve to the Gateway",
+            &["preflight"],
+        ),
+        task(
+            "node-trust",
+            11,
+            "containerd on every node trusts the CA",
+            &["wildcard-certs"],
+        ),
+        task(
+            "secrets-restore",
+            12,
+            "Secrets of the snapshot back into place",
+            &["preflight"],
+        ),
         task(
             "gitlab",
             12,
             "GitLab",
-            &["gateway-crds", "cnpg-cluster", "redis", "buckets", "openbao", "wildcard-certs", "coredns", "node-trust", "secrets-restore"],
+            &[
+                "gateway-crds",
+                "cnpg-cluster",
+                "redis",
+                "buckets",
+                "openbao",
+                "wildcard-certs",
+                "coredns",
+                "node-trust",
+                "secrets-restore",
+            ],
         ),
-        task("secrets-snapshot", 12, "snapshot of the chart-managed Secrets", &["gitlab"]),
-        task("registry-pin", 13, "the registry's names in every node's /etc/hosts", &["coredns"]),
-        task("runner", 13, "GitLab Runner", &["gitlab", "registry-pin", "secrets-snapshot"]),
+        task(
+            "secrets-snapshot",
+            12,
+            "snapshot of the chart-managed Secrets",
+            &["gitlab"],
+        ),
+        task(
+            "registry-pin",
+            13,
+            "the registry's names in every node's /etc/hosts",
+            &["coredns"],
+        ),
+        task(
+            "runner",
+            13,
+            "GitLab Runner",
+            &["gitlab", "registry-pin", "secrets-snapshot"],
+        ),
     ],
 };

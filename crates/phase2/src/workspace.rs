@@ -16,7 +16,10 @@ impl Workspace {
 
     /// Walks up from `start` to the folder that holds VERSIONS.json.
     pub fn find(start: &Path) -> Option<Self> {
-        start.ancestors().find(|folder| folder.join("VERSIONS.json").is_file()).map(Self::at)
+        start
+            .ancestors()
+            .find(|folder| folder.join("VERSIONS.json").is_file())
+            .map(Self::at)
     }
 
     /// The root.

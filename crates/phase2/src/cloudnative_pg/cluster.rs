@@ -359,7 +359,7 @@ async fn look_contents(work: Work<'_>) -> Result<String, Error> {
 mod tests {
     use super::*;
 
-    fn cluster(&status: &Value) -> DynamicObject {
+    fn cluster(status: &Value) -> DynamicObject {
         serde_json::from_value(json!({
             "apiVersion": databases::API, "kind": "Cluster", "metadata": {"name": "c", "generation": 1}, "spec": {}, "status": status
         }))

@@ -104,7 +104,7 @@ pub(super) fn judge(database: Option<&DynamicObject>) -> Verdict {
 mod tests {
     use super::*;
 
-    fn database(&status: &Value) -> DynamicObject {
+    fn database(status: &Value) -> DynamicObject {
         serde_json::from_value(json!({
             "apiVersion": API, "kind": "Database", "metadata": {"name": "d", "generation": 2},
             "spec": {"name": "d", "extensions": [{"name": "pg_trgm"}, {"name": "amcheck"}]}, "status": status

@@ -285,7 +285,7 @@ mod tests {
         }
     }
 
-    fn cluster(&status: &Value) -> DynamicObject {
+    fn cluster(status: &Value) -> DynamicObject {
         serde_json::from_value(json!({"apiVersion": "postgresql.cnpg.io/v1", "kind": "Cluster", "metadata": {"name": "c"}, "status": status})).unwrap()
     }
 
