@@ -173,6 +173,9 @@ impl Process {
         let mut words = self.prefix.iter().chain([&self.program]);
         let mut command = Command::new(words.next().unwrap_or(&self.program));
         command.args(words).args(&self.args);
+        for name in set_by_cargo_run() {
+            command.env_remove(name);
+        }
         command.envs(self.envs.iter().map(|(name, value)| (name, value)));
         if let Some(folder) = &self.folder {
             command.current_dir(folder);
@@ -210,6 +213,14 @@ impl Process {
             None => text,
         }
     }
+}
+
+/// What `cargo run` tells xtask about xtask. A cargo that inherits it builds crates anew whose build scripts look at these names.
+fn set_by_cargo_run() -> impl Iterator<Item = OsString> {
+    std::env::vars_os().map(|(name, _)| name).filter(|name| {
+        let name = name.to_string_lossy();
+        name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_")
+    })
 }
 
 /// Whether a program of this name is on the PATH.

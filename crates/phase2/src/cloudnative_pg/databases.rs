@@ -112,8 +112,8 @@ mod tests {
         .unwrap()
     }
 
-    fn waits(status: Value) -> String {
-        match judge(Some(&database(&status))) {
+    fn waits(status: &Value) -> String {
+        match judge(Some(&database(status))) {
             Verdict::Waiting(why) => why,
             other => panic!("expected to wait, got {other:?}"),
         }
@@ -129,19 +129,19 @@ mod tests {
 
     #[test]
     fn anything_less_waits_and_says_why() {
-        assert!(waits(json!({})).contains("newest version"));
+        assert!(waits(&json!({})).contains("newest version"));
         assert!(
-            waits(json!({"observedGeneration": 1, "applied": true})).contains("newest version")
+            waits(&json!({"observedGeneration": 1, "applied": true})).contains("newest version")
         );
         assert_eq!(
             waits(
-                json!({"observedGeneration": 2, "applied": false, "message": "role gitlab does not exist"})
+                &json!({"observedGeneration": 2, "applied": false, "message": "role gitlab does not exist"})
             ),
             "role gitlab does not exist"
         );
         let one = json!({"observedGeneration": 2, "applied": true, "extensions": [{"name": "pg_trgm", "applied": true}]});
-        assert!(waits(one).contains("amcheck"));
+        assert!(waits(&one).contains("amcheck"));
         let failed = json!({"observedGeneration": 2, "applied": true, "extensions": [{"name": "pg_trgm", "applied": false, "message": "no such file"}]});
-        assert!(waits(failed).contains("no such file"));
+        assert!(waits(&failed).contains("no such file"));
     }
 }

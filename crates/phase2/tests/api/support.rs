@@ -17,13 +17,13 @@ use sha2::{Digest, Sha256};
 const ARTIFACTS: &str = "BLUEPRINT_TEST_ARTIFACTS";
 
 /// A workspace and the pins of its artifacts.
-pub struct Fixture {
+pub(crate) struct Fixture {
     folder: tempfile::TempDir,
     versions: Value,
 }
 
 impl Fixture {
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let versions = serde_json::from_str(embedded_text("VERSIONS.json").unwrap()).unwrap();
         Self {
             folder: tempfile::tempdir().unwrap(),
@@ -31,12 +31,12 @@ impl Fixture {
         }
     }
 
-    pub fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         self.folder.path()
     }
 
     /// Puts a manifest into the cache and pins it.
-    pub fn manifest(&mut self, key: &str, text: &str) {
+    pub(crate) fn manifest(&mut self, key: &str, text: &str) {
         let file = self.versions["manifests"][key]["file"]
             .as_str()
             .unwrap()
@@ -45,7 +45,7 @@ impl Fixture {
     }
 
     /// Puts a chart of these files into the cache and pins it.
-    pub fn chart(&mut self, key: &str, files: &[(&str, String)]) {
+    pub(crate) fn chart(&mut self, key: &str, files: &[(&str, String)]) {
         let mut archive = tar::Builder::new(GzEncoder::new(Vec::new(), Compression::fast()));
         for (path, text) in files {
             let mut header = tar::Header::new_gnu();
@@ -77,14 +77,14 @@ impl Fixture {
     }
 
     /// Writes a reference that wins over the embedded one.
-    pub fn reference(&self, name: &str, text: &str) {
+    pub(crate) fn reference(&self, name: &str, text: &str) {
         let path = self.workspace().references().join(name);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(path, text).unwrap();
     }
 
     /// A context on the shared control plane, without helm and without a container engine.
-    pub async fn context(&self) -> Context {
+    pub(crate) async fn context(&self) -> Context {
         std::fs::write(self.workspace().versions(), self.versions.to_string()).unwrap();
         let cluster = ControlPlane::shared().cluster().await;
         let settings = Settings::default();
@@ -103,7 +103,7 @@ impl Fixture {
     }
 
     /// Links every real artifact into the cache; `None` where the folders are not given.
-    pub fn with_real_artifacts() -> Option<Self> {
+    pub(crate) fn with_real_artifacts() -> Option<Self> {
         let folders = std::env::var(ARTIFACTS).ok()?;
         let fixture = Self::new();
         std::fs::create_dir_all(fixture.workspace().cache()).unwrap();
@@ -122,7 +122,7 @@ impl Fixture {
 }
 
 /// resourceVersions of all objects of a kind, by name.
-pub async fn versions_of(
+pub(crate) async fn versions_of(
     cluster: &Cluster,
     api_version: &str,
     kind: &str,
