@@ -146,6 +146,10 @@ impl Platform {
         &self.engine
     }
 
+    pub(crate) fn kubeconfig(&self) -> &Path {
+        &self.kubeconfig
+    }
+
     /// A program beside the cluster, with its kubeconfig.
     pub(crate) fn command(&self, program: &str) -> Process {
         self.engine

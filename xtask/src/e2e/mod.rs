@@ -1,9 +1,14 @@
 //! `cargo xtask e2e`: what must be true of a real cluster, judged by kubectl, curl and psql, not by blueprint.
 
 mod data;
+mod needles;
 mod network;
 mod observer;
 mod pipeline;
+mod refusals;
+mod sampler;
+mod secrecy;
+mod version_change;
 
 use std::time::{Duration, Instant};
 
@@ -41,6 +46,13 @@ const CHECKS: &[Check] = &[
     check("https-from-a-pod", network::https_from_a_pod),
     check("https-from-a-node", network::https_from_a_node),
     check("https-from-the-host", network::https_from_the_host),
+    check("secrets-stay-secret", secrecy::secrets_stay_secret),
+    check("memory", secrecy::memory),
+    check(
+        "refused-before-anything-changes",
+        refusals::refused_before_anything_changes,
+    ),
+    check("one-release-changes", version_change::one_release_changes),
 ];
 
 const fn check(name: &'static str, run: fn(&mut Scene) -> Result<Evidence>) -> Check {
@@ -65,6 +77,8 @@ pub(crate) struct Scene<'a> {
     pub(crate) platform: &'a Platform,
     /// How long the first `up` took, where it ran in this run.
     pub(crate) first_up: Option<Duration>,
+    /// What ran beside the watched runs of `up`, once there was one.
+    pub(crate) seen: Option<sampler::Seen>,
 }
 
 /// Runs the named checks, or all of them.
@@ -85,6 +99,7 @@ pub(crate) fn run(lab: &LabHome, only: &[String], report: &Reporter) -> Result<(
         lab,
         platform: &platform,
         first_up: None,
+        seen: None,
     };
     let (mut passed, mut failed) = (0, 0);
     for check in CHECKS {

@@ -5,8 +5,10 @@ use std::fs;
 use std::path::Path;
 use std::time::{Instant, SystemTime};
 
+use serde_json::Value;
+
 use super::observer::{condition, items};
-use super::{Evidence, Scene, expect};
+use super::{Evidence, Scene, expect, secrecy};
 use crate::error::{Error, FileContext as _, Result};
 use crate::report::seconds;
 
@@ -33,7 +35,7 @@ pub(super) fn cluster_up(scene: &mut Scene) -> Result<Evidence> {
 
 pub(super) fn up_is_green(scene: &mut Scene) -> Result<Evidence> {
     let begun = Instant::now();
-    let told = run_blueprint(scene, &["up", "--output", "plain"])?;
+    let told = secrecy::watched(scene, &["up", "--output", "plain"])?;
     let took = begun.elapsed();
     scene.first_up = Some(took);
     let missing: Vec<_> = (1..=STEPS)
@@ -99,7 +101,7 @@ pub(super) fn second_up_changes_nothing(scene: &mut Scene) -> Result<Evidence> {
 }
 
 /// Runs blueprint; what it told goes into a log and comes back.
-fn run_blueprint(scene: &Scene, args: &[&str]) -> Result<String> {
+pub(super) fn run_blueprint(scene: &Scene, args: &[&str]) -> Result<String> {
     let (code, stdout, stderr) = scene.platform.blueprint().args(args).captured()?;
     let told = format!("{stdout}{stderr}");
     let log = scene.lab.log(&format!("e2e-{}", args[0]));
@@ -120,10 +122,10 @@ fn run_blueprint(scene: &Scene, args: &[&str]) -> Result<String> {
 }
 
 /// Everything a run without changes must leave alone, each under a name.
-struct Fingerprint(BTreeMap<String, String>);
+pub(super) struct Fingerprint(BTreeMap<String, String>);
 
 impl Fingerprint {
-    fn take(scene: &Scene) -> Result<Self> {
+    pub(super) fn take(scene: &Scene) -> Result<Self> {
         let mut seen = BTreeMap::new();
         let releases =
             scene.objects(&["secrets", "--all-namespaces", "--selector", "owner=helm"])?;
@@ -146,12 +148,20 @@ impl Fingerprint {
                 format!("{restarts} restarts"),
             );
         }
+        objects(scene, &mut seen)?;
         let infra = scene.lab.checkout().join("infra");
         files(&infra, &infra, &mut seen)?;
         Ok(Self(seen))
     }
 
-    fn differences(&self, after: &Self) -> Vec<String> {
+    /// Of a workspace's files alone.
+    pub(super) fn of_files(workspace: &Path) -> Result<Self> {
+        let mut seen = BTreeMap::new();
+        files(&workspace.join("infra"), workspace, &mut seen)?;
+        Ok(Self(seen))
+    }
+
+    pub(super) fn differences(&self, after: &Self) -> Vec<String> {
         let mut found = Vec::new();
         for (name, state) in &self.0 {
             match after.0.get(name) {
@@ -164,6 +174,38 @@ impl Fingerprint {
         found.extend(new.map(|name| format!("{name} is new")));
         found
     }
+}
+
+/// What blueprint writes into the cluster: every write of content shows in the first group's resourceVersion; the
+/// second group's status moves by itself, its generation only with its content.
+fn objects(scene: &Scene, seen: &mut BTreeMap<String, String>) -> Result<()> {
+    let groups = [
+        (
+            "secrets,configmaps,services,persistentvolumes,storageclasses",
+            "/metadata/resourceVersion",
+        ),
+        (
+            "deployments,statefulsets,customresourcedefinitions,clusters.postgresql.cnpg.io,\
+             databases.postgresql.cnpg.io,gateways.gateway.networking.k8s.io,\
+             httproutes.gateway.networking.k8s.io,persistentvolumeclaims",
+            "/metadata/generation",
+        ),
+    ];
+    for (kinds, mark) in groups {
+        let list = scene.objects(&[kinds, "--all-namespaces"])?;
+        for object in items(&list) {
+            let meta = &object["metadata"];
+            seen.insert(
+                format!("{} {}/{}", object["kind"], meta["namespace"], meta["name"]),
+                format!(
+                    "{} {}",
+                    meta["uid"],
+                    object.pointer(mark).unwrap_or(&Value::Null)
+                ),
+            );
+        }
+    }
+    Ok(())
 }
 
 /// Modification times below `infra`, but for what is not blueprint's: the databases' own files.

@@ -1,0 +1,294 @@
+//! What must be refused: a clear message, the documented exit code, and nothing changed.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+
+use super::pipeline::Fingerprint;
+use super::{Evidence, Scene, expect};
+use crate::error::{Error, FileContext as _, Result};
+use crate::process::Process;
+
+/// One thing that is wrong, and how blueprint must answer.
+struct Case {
+    name: &'static str,
+    /// Makes it wrong: in the workspace's copy, or in how blueprint is started.
+    spoil: fn(&Place, Process) -> Result<Process>,
+    args: &'static [&'static str],
+    /// See docs/exit-codes.md.
+    code: i32,
+    /// Parts of the message: what is wrong, and what mends it.
+    told: &'static [&'static str],
+}
+
+const CASES: &[Case] = &[
+    Case {
+        name: "a context that is no kind cluster's",
+        spoil: |place, run| place.with_context(run, "production"),
+        args: &["up"],
+        code: 2,
+        told: &[
+            "expected the context kind-",
+            "production",
+            "--context production",
+        ],
+    },
+    Case {
+        name: "another kind cluster's context",
+        spoil: |place, run| place.with_context(run, "kind-another"),
+        args: &["up"],
+        code: 2,
+        told: &["expected the context kind-", "kind-another"],
+    },
+    Case {
+        name: "helm missing",
+        spoil: Place::without_helm,
+        args: &["up"],
+        code: 3,
+        told: &["helm was not found", "https://helm.sh/docs/intro/install/"],
+    },
+    Case {
+        name: "no Docker socket",
+        spoil: |_, run| Ok(run.env("DOCKER_HOST", "unix:///nonexistent")),
+        args: &["up"],
+        code: 3,
+        told: &["no container engine answers at /nonexistent", "DOCKER_HOST"],
+    },
+    Case {
+        name: "an edited chart tarball",
+        spoil: |place, run| {
+            let redis = place.find("infra/helm-charts", "redis-")?;
+            let mut bytes = fs::read(&redis).file("read", &redis)?;
+            bytes.push(b'x');
+            fs::write(&redis, bytes).file("write", &redis)?;
+            Ok(run)
+        },
+        args: &["up"],
+        code: 3,
+        told: &["does not match its pin", "blueprint charts fetch"],
+    },
+    Case {
+        name: "a truncated VERSIONS.json",
+        spoil: |place, run| place.edit("VERSIONS.json", run, |text| text[..300].to_owned()),
+        args: &["up"],
+        code: 2,
+        told: &["VERSIONS.json is not a valid VERSIONS.json", "line"],
+    },
+    Case {
+        name: "an unknown field in VERSIONS.json",
+        spoil: |place, run| {
+            place.edit("VERSIONS.json", run, |text| {
+                text.replacen("\"chart_version\"", "\"chart_vresion\"", 1)
+            })
+        },
+        args: &["up"],
+        code: 2,
+        told: &["unknown field `chart_vresion`", "chart_version"],
+    },
+    Case {
+        name: "a mistyped setting in blueprint.yaml",
+        spoil: |place, run| place.write("blueprint.yaml", "domian: example.org\n", run),
+        args: &["up"],
+        code: 2,
+        told: &["unknown field `domian`", "did you mean `domain`?"],
+    },
+    Case {
+        name: "a blueprint.yaml that is no YAML",
+        spoil: |place, run| place.write("blueprint.yaml", "domain: [x\n", run),
+        args: &["up"],
+        code: 2,
+        told: &["blueprint.yaml is not valid YAML", "line 1"],
+    },
+    Case {
+        name: "an unknown task",
+        spoil: |_, run| Ok(run),
+        args: &["up", "--only", "gitlabb"],
+        code: 2,
+        told: &["unknown task or step `gitlabb`", "did you mean `gitlab`?"],
+    },
+    Case {
+        name: "a cut off openbao-init.json",
+        spoil: |place, run| {
+            place.edit("infra/secrets/openbao-init.json", run, |text| {
+                text[..text.len() / 2].to_owned()
+            })
+        },
+        args: &["up"],
+        code: 1,
+        told: &["openbao-init.json is not a valid", "cut off", "backup"],
+    },
+    Case {
+        name: "a cut off snapshot of GitLab's Secrets",
+        spoil: |place, run| {
+            place.edit("infra/secrets/gitlab-runtime-secrets.yaml", run, |text| {
+                text[..text.len() / 2].to_owned()
+            })
+        },
+        args: &["up"],
+        code: 1,
+        told: &[
+            "gitlab-runtime-secrets.yaml is not a valid",
+            "cut off",
+            "backup",
+        ],
+    },
+];
+
+pub(super) fn refused_before_anything_changes(scene: &mut Scene) -> Result<Evidence> {
+    let before = Fingerprint::take(scene)?;
+    let (mut told, mut wrong) = (Vec::new(), Vec::new());
+    for case in CASES {
+        match judge(scene, case) {
+            Ok(()) => told.push(format!("{} → {}", case.name, case.code)),
+            Err(error) => wrong.push(format!("{}: {error}", case.name)),
+        }
+    }
+    wrong.extend(before.differences(&Fingerprint::take(scene)?));
+    expect(
+        wrong.is_empty(),
+        "each refused with its message and code, and nothing changed",
+        if wrong.is_empty() {
+            format!(
+                "{}; same revisions, objects, pods and files",
+                told.join(", ")
+            )
+        } else {
+            wrong.join("; ")
+        },
+    )
+}
+
+fn judge(scene: &Scene, case: &Case) -> Result<()> {
+    let place = Place::copy_of(scene)?;
+    let run = scene
+        .platform
+        .blueprint()
+        .arg("--workspace")
+        .arg(&place.root);
+    let run = (case.spoil)(&place, run)?;
+    let before = Fingerprint::of_files(&place.root)?;
+    let (code, stdout, stderr) = run.args(case.args).args(["--output", "plain"]).captured()?;
+    let message = format!("{stdout}{stderr}");
+    let last: Vec<&str> = message
+        .lines()
+        .filter(|line| line.contains("error:"))
+        .collect();
+    expect(
+        code == Some(case.code),
+        &format!("exit code {}", case.code),
+        format!("{code:?}: {}", last.join(" / ")),
+    )?;
+    for part in case.told.iter().chain(&["hint:"]) {
+        expect(
+            message.contains(part),
+            &format!("`{part}` in the message"),
+            last.join(" / "),
+        )?;
+    }
+    let changes = before.differences(&Fingerprint::of_files(&place.root)?);
+    expect(
+        changes.is_empty(),
+        "the workspace as it was",
+        changes.join("; "),
+    )?;
+    Ok(())
+}
+
+/// A copy of the workspace, without the data: what is spoilt in it is not missed.
+struct Place {
+    _folder: tempfile::TempDir,
+    root: PathBuf,
+    kubeconfig: PathBuf,
+}
+
+impl Place {
+    fn copy_of(scene: &Scene) -> Result<Self> {
+        let folder = scene.lab.scratch()?;
+        let root = folder.path().join("workspace");
+        let checkout = scene.lab.checkout();
+        for name in ["helm-charts", "kind", "phase2", "secrets", "tls"] {
+            copy(
+                &checkout.join("infra").join(name),
+                &root.join("infra").join(name),
+            )?;
+        }
+        copy(&checkout.join("VERSIONS.json"), &root.join("VERSIONS.json"))?;
+        if checkout.join("blueprint.yaml").exists() {
+            copy(
+                &checkout.join("blueprint.yaml"),
+                &root.join("blueprint.yaml"),
+            )?;
+        }
+        Ok(Self {
+            root,
+            _folder: folder,
+            kubeconfig: scene.platform.kubeconfig().to_owned(),
+        })
+    }
+
+    fn write(&self, name: &str, text: &str, run: Process) -> Result<Process> {
+        let path = self.root.join(name);
+        fs::write(&path, text).file("write", &path)?;
+        Ok(run)
+    }
+
+    fn edit(&self, name: &str, run: Process, edit: fn(&str) -> String) -> Result<Process> {
+        let path = self.root.join(name);
+        let text = fs::read_to_string(&path).file("read", &path)?;
+        self.write(name, &edit(&text), run)
+    }
+
+    /// The file in a folder of the copy whose name starts so.
+    fn find(&self, folder: &str, start: &str) -> Result<PathBuf> {
+        let folder = self.root.join(folder);
+        fs::read_dir(&folder)
+            .file("list", &folder)?
+            .flatten()
+            .find(|entry| entry.file_name().to_string_lossy().starts_with(start))
+            .map(|entry| entry.path())
+            .ok_or_else(|| Error::content(folder.display().to_string(), format!("no {start}…")))
+    }
+
+    /// The same cluster under another context's name.
+    fn with_context(&self, run: Process, name: &str) -> Result<Process> {
+        let text = fs::read_to_string(&self.kubeconfig).file("read", &self.kubeconfig)?;
+        let context = text
+            .lines()
+            .find_map(|line| line.strip_prefix("current-context:"))
+            .map(str::trim)
+            .ok_or_else(|| Error::content("the kubeconfig", "no current-context"))?;
+        let path = self.root.with_file_name("kubeconfig");
+        fs::write(&path, text.replace(context, name)).file("write", &path)?;
+        Ok(run.env("KUBECONFIG", path))
+    }
+
+    /// A PATH with nothing but what enters the lab's namespace.
+    fn without_helm(&self, run: Process) -> Result<Process> {
+        let folder = self.root.with_file_name("bin");
+        fs::create_dir_all(&folder).file("create", &folder)?;
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        if let Some(found) = std::env::split_paths(&path)
+            .map(|folder| folder.join("nsenter"))
+            .find(|file| file.is_file())
+        {
+            symlink(found, folder.join("nsenter")).file("link", &folder)?;
+        }
+        Ok(run.env("PATH", folder))
+    }
+}
+
+/// A copy that keeps modes: private files must stay private.
+fn copy(from: &Path, to: &Path) -> Result<()> {
+    let meta = fs::symlink_metadata(from).file("read", from)?;
+    if meta.is_dir() {
+        fs::create_dir_all(to).file("create", to)?;
+        for entry in fs::read_dir(from).file("list", from)? {
+            let entry = entry.file("list", from)?;
+            copy(&entry.path(), &to.join(entry.file_name()))?;
+        }
+        fs::set_permissions(to, meta.permissions()).file("set the mode of", to)?;
+    } else {
+        fs::copy(from, to).file("copy to", to)?;
+    }
+    Ok(())
+}
