@@ -20,6 +20,8 @@ pub(crate) struct Seen {
     /// the run tells the whole run's.
     pub(crate) blueprint_peak: u64,
     pub(crate) samples: u64,
+    /// What blueprint said meanwhile.
+    pub(crate) told: Vec<String>,
 }
 
 pub(super) struct Sampler {

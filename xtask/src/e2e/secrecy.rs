@@ -29,7 +29,9 @@ pub(super) fn watched(scene: &mut Scene, args: &[&str]) -> Result<String> {
     all.command_lines.extend(seen.command_lines);
     all.blueprint_peak = all.blueprint_peak.max(seen.blueprint_peak);
     all.samples += seen.samples;
-    told
+    let told = told?;
+    all.told.push(told.clone());
+    Ok(told)
 }
 
 /// A place that was searched, and what it holds.
@@ -39,17 +41,27 @@ struct Place {
 }
 
 pub(super) fn secrets_stay_secret(scene: &mut Scene) -> Result<Evidence> {
-    // Also told as JSON, and watched in this run even when the first `up` was not.
-    let told = watched(scene, &["up", "--output", "json"])?;
+    if scene.seen.is_none() {
+        watched(scene, &["up", "--output", "plain"])?;
+    }
+    watched(scene, &["up", "--output", "json", "-vv"])?;
     let needles = needles::gather(scene)?;
     expect(
         needles.len() >= 40,
         "40 secrets or more to look for",
         needles.len().to_string(),
     )?;
+    let watching = argument_lists(scene);
+    expect(
+        ["blueprint up", "helm "]
+            .iter()
+            .all(|part| watching.texts.iter().any(|(line, _)| line.contains(part))),
+        "blueprint and helm among the watched processes",
+        format!("{} argument lists", watching.texts.len()),
+    )?;
     let places = [
-        argument_lists(scene),
-        output(scene, told)?,
+        watching,
+        output(scene),
         world_readable(scene)?,
         objects(scene, "events", &["events", "--all-namespaces"])?,
         objects(scene, "ConfigMaps", &["configmaps", "--all-namespaces"])?,
@@ -142,19 +154,15 @@ fn is_redis_server(place: &Place, line: &str) -> bool {
         && line.contains("--requirepass")
 }
 
-/// What blueprint said as plain lines and as JSON, in all the runs of these checks.
-fn output(scene: &Scene, told: String) -> Result<Place> {
-    let mut texts = vec![("up --output json".to_owned(), told)];
-    for name in ["e2e-up", "e2e-smoke"] {
-        let path = scene.lab.log(name);
-        if path.is_file() {
-            texts.push((path.display().to_string(), text_of(&path)?));
-        }
-    }
-    Ok(Place {
+/// What blueprint said as plain lines and as JSON.
+fn output(scene: &Scene) -> Place {
+    let told = scene.seen.iter().flat_map(|seen| &seen.told);
+    Place {
         name: "outputs",
-        texts,
-    })
+        texts: told
+            .map(|text| ("what `up` told".to_owned(), text.clone()))
+            .collect(),
+    }
 }
 
 fn objects(scene: &Scene, name: &'static str, what: &[&str]) -> Result<Place> {

@@ -39,7 +39,7 @@ pub(super) fn one_release_changes(scene: &mut Scene) -> Result<Evidence> {
     let begun = Fingerprint::take(scene)?;
 
     edited.pin(&edited.digest)?;
-    let missing = refused(scene, &edited, "missing")?;
+    let missing = refused(scene, &edited, "is not in the cache")?;
     let bytes = changed_chart(scene, &edited)?;
     fs::write(&edited.tarball, &bytes).file("write", &edited.tarball)?;
     edited.pin(&"0".repeat(64))?;
