@@ -6,6 +6,7 @@ mod api;
 mod artifacts;
 mod machine;
 mod measure;
+mod volume;
 mod workspace;
 
 use async_trait::async_trait;
@@ -83,16 +84,19 @@ impl Check {
 }
 
 /// Every check, for the task and for whoever else wants to know how things stand.
-pub async fn checks(context: &Context) -> Vec<Check> {
-    let (api, helm, machine, artifacts) = tokio::join!(
+pub async fn checks(work: Work<'_>) -> Vec<Check> {
+    let context = work.context;
+    let (api, helm, machine, volume, artifacts) = tokio::join!(
         api::checks(context),
         artifacts::helm(context),
         machine::checks(context),
+        Box::pin(volume::check(work)),
         artifacts::cached(context)
     );
     let mut all = api;
     all.push(helm);
     all.extend(machine);
+    all.push(volume);
     all.extend(workspace::checks(context));
     all.extend(artifacts);
     all
@@ -109,7 +113,7 @@ impl Installer for Preflight {
     }
 
     async fn inspect(&self, work: Work<'_>) -> Result<State, Error> {
-        let short: Vec<String> = shortfalls(checks(work.context).await)
+        let short: Vec<String> = shortfalls(checks(work).await)
             .0
             .into_iter()
             .map(|short| format!("{}: {}", short.check, short.found))
@@ -122,7 +126,7 @@ impl Installer for Preflight {
     }
 
     async fn install(&self, work: Work<'_>) -> Result<Outcome, Error> {
-        let (shortfalls, notes) = shortfalls(checks(work.context).await);
+        let (shortfalls, notes) = shortfalls(checks(work).await);
         if !shortfalls.is_empty() {
             return Err(Error::Preflight { shortfalls });
         }

@@ -33,6 +33,7 @@ struct Check {
 /// All checks, in the order they run: later ones use what earlier ones made.
 const CHECKS: &[Check] = &[
     vital("cluster-up", pipeline::cluster_up),
+    check("half-written-pgdata", refusals::half_written_pgdata),
     vital("up-green", pipeline::up_is_green),
     check(
         "up-again-changes-nothing",

@@ -179,20 +179,42 @@ impl Fingerprint {
 /// What blueprint writes into the cluster: every write of content shows in the first group's resourceVersion; the
 /// second group's status moves by itself, its generation only with its content.
 fn objects(scene: &Scene, seen: &mut BTreeMap<String, String>) -> Result<()> {
-    let groups = [
+    let groups: [(&[&str], &str); 2] = [
         (
-            "secrets,configmaps,services,persistentvolumes,storageclasses",
+            &[
+                "secrets",
+                "configmaps",
+                "services",
+                "persistentvolumes",
+                "storageclasses.storage.k8s.io",
+            ],
             "/metadata/resourceVersion",
         ),
         (
-            "deployments,statefulsets,customresourcedefinitions,clusters.postgresql.cnpg.io,\
-             databases.postgresql.cnpg.io,gateways.gateway.networking.k8s.io,\
-             httproutes.gateway.networking.k8s.io,persistentvolumeclaims",
+            &[
+                "deployments.apps",
+                "statefulsets.apps",
+                "persistentvolumeclaims",
+                "customresourcedefinitions.apiextensions.k8s.io",
+                "clusters.postgresql.cnpg.io",
+                "databases.postgresql.cnpg.io",
+                "gateways.gateway.networking.k8s.io",
+                "httproutes.gateway.networking.k8s.io",
+            ],
             "/metadata/generation",
         ),
     ];
+    // A cluster before its first `up` does not know all of them.
+    let known = scene
+        .kubectl(["api-resources", "--output", "name"])
+        .output()?;
     for (kinds, mark) in groups {
-        let list = scene.objects(&[kinds, "--all-namespaces"])?;
+        let kinds: Vec<_> = kinds
+            .iter()
+            .copied()
+            .filter(|kind| known.lines().any(|line| line == *kind))
+            .collect();
+        let list = scene.objects(&[&kinds.join(","), "--all-namespaces"])?;
         for object in items(&list) {
             let meta = &object["metadata"];
             seen.insert(

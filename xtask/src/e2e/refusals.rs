@@ -194,6 +194,76 @@ fn judge(scene: &Scene, case: &Case) -> Result<()> {
     Ok(())
 }
 
+/// A PGDATA that was cut off while it was made. Judged while no Cluster owns the volume: before the first `up` of a
+/// cluster.
+pub(super) fn half_written_pgdata(scene: &mut Scene) -> Result<Evidence> {
+    let (code, _, _) = scene
+        .kubectl(["get", "clusters.postgresql.cnpg.io", "--namespace"])
+        .args(["postgresql", "postgresql-cnpg"])
+        .captured()?;
+    if code == Some(0) {
+        return Ok(
+            "left out: PostgreSQL runs already; judged before a cluster's first `up`".into(),
+        );
+    }
+    let volume = scene.lab.checkout().join("infra/storage/cnpg");
+    fs::create_dir_all(&volume).file("create", &volume)?;
+    let spoilt = HalfWritten::make(&volume)?;
+    let before = Fingerprint::take(scene)?;
+    let (code, stdout, stderr) = scene
+        .platform
+        .blueprint()
+        .args(["up", "--output", "plain"])
+        .captured()?;
+    let changes = before.differences(&Fingerprint::take(scene)?);
+    let still = spoilt.pgdata.join("PG_VERSION").is_file();
+    drop(spoilt);
+    let message = format!("{stdout}{stderr}");
+    expect(
+        code == Some(3)
+            && still
+            && changes.is_empty()
+            && message.contains("half-written PGDATA")
+            && message.contains("restore it from a backup"),
+        "exit code 3, the way out told, nothing changed",
+        format!(
+            "exit code {code:?}, `half-written PGDATA … restore it from a backup` told, PGDATA untouched, {} changes {}",
+            changes.len(),
+            changes.join("; ")
+        ),
+    )
+}
+
+/// `PG_VERSION` alone in the place of PGDATA; what was there is put back when dropped.
+struct HalfWritten {
+    pgdata: PathBuf,
+    aside: PathBuf,
+}
+
+impl HalfWritten {
+    fn make(volume: &Path) -> Result<Self> {
+        let (pgdata, aside) = (volume.join("pgdata"), volume.with_file_name("cnpg-aside"));
+        if pgdata.exists() {
+            fs::rename(&pgdata, &aside).file("move away", &pgdata)?;
+        }
+        let made = Self { pgdata, aside };
+        fs::create_dir_all(&made.pgdata).file("create", &made.pgdata)?;
+        let version = made.pgdata.join("PG_VERSION");
+        fs::write(&version, "17\n").file("write", &version)?;
+        Ok(made)
+    }
+}
+
+impl Drop for HalfWritten {
+    fn drop(&mut self) {
+        // What can't be put back stays beside it; the next `up` refuses the empty volume.
+        let _ = fs::remove_dir_all(&self.pgdata);
+        if self.aside.exists() {
+            let _ = fs::rename(&self.aside, &self.pgdata);
+        }
+    }
+}
+
 /// A copy of the workspace, without the data: what is spoilt in it is not missed.
 struct Place {
     _folder: tempfile::TempDir,
@@ -291,4 +361,38 @@ fn copy(from: &Path, to: &Path) -> Result<()> {
         fs::copy(from, to).file("copy to", to)?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pgdata_that_was_moved_away_is_put_back() {
+        let folder = tempfile::tempdir().unwrap();
+        let volume = folder.path().join("cnpg");
+        fs::create_dir_all(volume.join("pgdata/global")).unwrap();
+        let spoilt = HalfWritten::make(&volume).unwrap();
+        assert!(!volume.join("pgdata/global").exists());
+        assert!(volume.join("pgdata/PG_VERSION").exists());
+        drop(spoilt);
+        assert!(volume.join("pgdata/global").exists());
+        assert!(!volume.join("pgdata/PG_VERSION").exists());
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn a_copy_keeps_private_files_private() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let folder = tempfile::tempdir().unwrap();
+        let (from, to) = (folder.path().join("a"), folder.path().join("b"));
+        fs::create_dir(&from).unwrap();
+        fs::write(from.join("x"), "x").unwrap();
+        let mode = |mode| fs::Permissions::from_mode(mode);
+        fs::set_permissions(from.join("x"), mode(0o600)).unwrap();
+        fs::set_permissions(&from, mode(0o700)).unwrap();
+        copy(&from, &to).unwrap();
+        let of = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        assert_eq!((of(&to), of(&to.join("x"))), (0o700, 0o600));
+    }
 }
