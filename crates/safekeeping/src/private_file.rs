@@ -98,7 +98,7 @@ impl Error {
                 }
             }
             Self::Malformed { path, expected, .. } => format!(
-                "put back an intact copy of {} (a {expected}) from a backup; move the file away only if the data that belongs to it may be lost",
+                "put back an intact copy of {} ({expected}) from a backup; move the file away only if the data that belongs to it may be lost",
                 path.display()
             ),
         }
