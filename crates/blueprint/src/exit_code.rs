@@ -52,7 +52,7 @@ impl ExitCode {
                  meant. Nothing was touched."
             }
             Self::Preflight => {
-                "Pre-flight found something that the run needs and that is not there. Nothing was changed."
+                "Pre-flight found something that the run needs and that is not there or not as it must be, such as an edited chart or a half-written PGDATA. Nothing was changed."
             }
             Self::SmokeFailed => "`smoke`: at least one check failed.",
             Self::ChangesFound => "`up --check`: something is not as wanted, `up` would change it.",
