@@ -150,6 +150,11 @@ impl Platform {
         &self.kubeconfig
     }
 
+    /// The built blueprint.
+    pub(crate) fn program(&self) -> &Path {
+        &self.blueprint
+    }
+
     /// A program beside the cluster, with its kubeconfig.
     pub(crate) fn command(&self, program: &str) -> Process {
         self.engine
@@ -187,7 +192,7 @@ impl Platform {
         }
         report.say("  trust:       infra/tls/wildcard/ca.pem");
         report.say("  credentials: infra/secrets/ (OpenBao's keys in openbao-init.json); root's password: secret/gitlab/initial_root_password in OpenBao, and");
-        report.say("               kubectl -n gitlab get secret gitlab-initial-root-password -o jsonpath='{.data.password}' | base64 -d");
+        report.say("               kubectl -n gitlab get secret gitlab-gitlab-initial-root-password -o jsonpath='{.data.password}' | base64 -d");
         if self.engine.is_lab() {
             report.say("The cluster lives in a network namespace of its own. To reach it:");
             report.say("  cargo xtask lab exec -- kubectl get pods --all-namespaces");

@@ -145,10 +145,15 @@ fn manifest(secret: &SecretManifest) -> (Value, Vec<Zeroizing<String>>) {
         data.insert(key.clone(), Value::String(text.clone()));
         encoded.push(Zeroizing::new(text));
     }
+    let mut metadata = json!({"namespace": secret.namespace, "name": secret.name});
+    // An empty map would be a field of ours, and change hands once somebody else labels the Secret.
+    if !secret.labels.is_empty() {
+        metadata["labels"] = json!(secret.labels);
+    }
     let manifest = json!({
         "apiVersion": "v1",
         "kind": "Secret",
-        "metadata": {"namespace": secret.namespace, "name": secret.name, "labels": secret.labels},
+        "metadata": metadata,
         "type": secret.kind,
         "data": data,
     });

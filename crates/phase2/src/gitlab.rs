@@ -8,14 +8,15 @@ mod readiness;
 mod release;
 mod root_password;
 mod through_gateway;
+mod tokens;
 
 use async_trait::async_trait;
 use blueprint_pipeline::Outcome;
 
 use crate::error::Error;
 use crate::installer::{Installer, State, Work};
-use crate::names;
 use crate::smoke::CheckResult;
+use crate::{names, persistent_secrets};
 
 const TASK: &str = "gitlab";
 
@@ -49,7 +50,10 @@ impl Installer for Gitlab {
             .extend(names::ensure_namespace(&work.context.cluster, names::GITLAB).await?);
         outside_secrets::ensure(work, &mut outcome).await?;
         root_password::ensure(work, &mut outcome).await?;
+        tokens::ensure(work, &mut outcome).await?;
         release::ensure(work, &mut outcome).await?;
+        // Before the wait: a run that is cut off while GitLab starts must not lose the keys with the cluster.
+        persistent_secrets::save(work, &mut outcome).await?;
         gateway_listener::ensure(work, &mut outcome).await?;
         outside_secrets::restart_readers(work, &mut outcome).await?;
         readiness::wait(work).await?;

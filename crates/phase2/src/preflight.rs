@@ -4,6 +4,7 @@
 
 mod api;
 mod artifacts;
+mod credentials;
 mod machine;
 mod measure;
 mod volume;
@@ -98,6 +99,7 @@ pub async fn checks(work: Work<'_>) -> Vec<Check> {
     all.extend(machine);
     all.push(volume);
     all.extend(workspace::checks(context));
+    all.push(credentials::check(&context.workspace));
     all.extend(artifacts);
     all
 }

@@ -33,6 +33,23 @@ pub(crate) fn role_password(workspace: &Workspace, role: &str) -> Result<SecretS
         .ok_or_else(|| missing("the role is not in it"))
 }
 
+/// Whether the file, where there is one, is what it should be; the words say what is wrong and quote no value.
+pub(crate) fn check(workspace: &Workspace) -> Result<(), String> {
+    let path = workspace.role_passwords();
+    let Some(bytes) = private_file::read(&path).map_err(|error| error.to_string())? else {
+        return Ok(());
+    };
+    match serde_json::from_slice::<BTreeMap<String, String>>(&bytes) {
+        Ok(_) => Ok(()),
+        Err(error) => Err(format!(
+            "{} is no JSON object of strings (line {}, column {})",
+            path.display(),
+            error.line(),
+            error.column()
+        )),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use secrecy::ExposeSecret;

@@ -66,26 +66,31 @@ pub(super) fn postgresql(scene: &mut Scene) -> Result<Evidence> {
 }
 
 pub(super) fn buckets(scene: &mut Scene) -> Result<Evidence> {
-    let secret = scene.objects(&["secret", "--namespace", "gitlab", "gitlab-rails-storage"])?;
-    let connection = decoded(&secret, "connection")?;
-    let connection: Value = serde_saphyr::from_str(&connection)
-        .map_err(|error| Error::content("the key `connection` of gitlab-rails-storage", error))?;
-    let field = |name: &str| connection[name].as_str().unwrap_or_default().to_owned();
-    // curl signs the request itself; its configuration comes by stdin.
-    let config = format!(
-        "url = \"{}/\"\naws-sigv4 = \"aws:amz:{}:s3\"\nuser = \"{}:{}\"\nsilent\nshow-error\nfail\n",
-        field("endpoint").trim_end_matches('/'),
-        field("region"),
-        field("aws_access_key_id"),
-        field("aws_secret_access_key"),
-    );
-    let listing = scene.in_pod("gitlab", TOOLBOX, &config, &["curl", "--config", "-"])?;
+    let listing = s3(scene, "", "")?;
     let found = names_in(&listing);
     expect(
         found == BUCKETS,
         &format!("the 11 buckets {}", BUCKETS.join(" ")),
         format!("{} buckets by the S3 API: {}", found.len(), found.join(" ")),
     )
+}
+
+/// One call of the S3 API with the keys that GitLab has; `options` are further lines of curl's configuration. curl signs the request itself;
+/// its configuration comes by stdin.
+pub(super) fn s3(scene: &Scene, path: &str, options: &str) -> Result<String> {
+    let secret = scene.objects(&["secret", "--namespace", "gitlab", "gitlab-rails-storage"])?;
+    let connection = decoded(&secret, "connection")?;
+    let connection: Value = serde_saphyr::from_str(&connection)
+        .map_err(|error| Error::content("the key `connection` of gitlab-rails-storage", error))?;
+    let field = |name: &str| connection[name].as_str().unwrap_or_default().to_owned();
+    let config = format!(
+        "url = \"{}/{path}\"\naws-sigv4 = \"aws:amz:{}:s3\"\nuser = \"{}:{}\"\nsilent\nshow-error\nfail\n{options}",
+        field("endpoint").trim_end_matches('/'),
+        field("region"),
+        field("aws_access_key_id"),
+        field("aws_secret_access_key"),
+    );
+    scene.in_pod("gitlab", TOOLBOX, &config, &["curl", "--config", "-"])
 }
 
 /// The `<Name>` of each `<Bucket>` in S3's answer, sorted.
@@ -138,7 +143,7 @@ pub(super) fn runner(scene: &mut Scene) -> Result<Evidence> {
     expect(counts == "1 known, 1 online", "one runner, online", counts)
 }
 
-fn decoded(secret: &Value, key: &str) -> Result<String> {
+pub(super) fn decoded(secret: &Value, key: &str) -> Result<String> {
     let encoded = secret["data"][key].as_str().unwrap_or_default();
     crate::process::Process::new("base64")
         .arg("--decode")

@@ -1,11 +1,16 @@
 //! `cargo xtask e2e`: what must be true of a real cluster, judged by kubectl, curl and psql, not by blueprint.
 
+mod crashes;
 mod data;
+mod identity;
 mod needles;
 mod network;
+mod objects;
 mod observer;
 mod pipeline;
+mod recreation;
 mod refusals;
+mod registry;
 mod sampler;
 mod secrecy;
 mod version_change;
@@ -47,6 +52,10 @@ const CHECKS: &[Check] = &[
     check("https-from-a-pod", network::https_from_a_pod),
     check("https-from-a-node", network::https_from_a_node),
     check("https-from-the-host", network::https_from_the_host),
+    check(
+        "image-pushed-and-run-on-every-worker",
+        registry::pushed_and_run_on_every_worker,
+    ),
     check("secrets-stay-secret", secrecy::secrets_stay_secret),
     check("memory", secrecy::memory),
     check(
@@ -54,6 +63,12 @@ const CHECKS: &[Check] = &[
         refusals::refused_before_anything_changes,
     ),
     check("one-release-changes", version_change::one_release_changes),
+    check(
+        "identity-survives-recreation",
+        recreation::identity_survives_and_sequential_is_the_same,
+    ),
+    // The last one: it leaves no cluster behind.
+    check("killed-and-resumed", crashes::killed_and_resumed),
 ];
 
 const fn check(name: &'static str, run: fn(&mut Scene) -> Result<Evidence>) -> Check {
@@ -76,6 +91,7 @@ const fn vital(name: &'static str, run: fn(&mut Scene) -> Result<Evidence>) -> C
 pub(crate) struct Scene<'a> {
     pub(crate) lab: &'a LabHome,
     pub(crate) platform: &'a Platform,
+    pub(crate) report: &'a Reporter,
     /// How long the first `up` took, where it ran in this run.
     pub(crate) first_up: Option<Duration>,
     /// What ran beside the watched runs of `up`, once there was one.
@@ -99,6 +115,7 @@ pub(crate) fn run(lab: &LabHome, only: &[String], report: &Reporter) -> Result<(
     let mut scene = Scene {
         lab,
         platform: &platform,
+        report,
         first_up: None,
         seen: None,
     };

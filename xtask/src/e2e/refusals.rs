@@ -114,7 +114,7 @@ const CASES: &[Case] = &[
             })
         },
         args: &["up"],
-        code: 1,
+        code: 3,
         told: &["openbao-init.json is not a valid", "cut off", "backup"],
     },
     Case {
@@ -125,7 +125,7 @@ const CASES: &[Case] = &[
             })
         },
         args: &["up"],
-        code: 1,
+        code: 3,
         told: &[
             "gitlab-runtime-secrets.yaml is not a valid",
             "cut off",

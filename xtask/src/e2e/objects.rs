@@ -1,0 +1,180 @@
+//! All objects that an installation consists of, without what every cluster sets anew: compared between two installations.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use super::Scene;
+use super::identity::digest;
+use super::observer::items;
+use crate::error::Result;
+
+/// Kinds whose objects are compared. Pods, `ReplicaSet`s and endpoints follow from these and bear random names.
+const KINDS: &str = "namespaces,configmaps,secrets,services,serviceaccounts,persistentvolumes,persistentvolumeclaims,storageclasses,\
+deployments,statefulsets,daemonsets,cronjobs,horizontalpodautoscalers,poddisruptionbudgets,networkpolicies,\
+roles,rolebindings,clusterroles,clusterrolebindings,customresourcedefinitions,\
+validatingadmissionpolicies,validatingadmissionpolicybindings,mutatingwebhookconfigurations,validatingwebhookconfigurations,\
+gatewayclasses,gateways,httproutes,tcproutes,referencegrants,envoyproxies,clienttrafficpolicies,\
+clusters.postgresql.cnpg.io,databases.postgresql.cnpg.io";
+
+/// Fields that a server, a controller or the moment sets.
+const SET_ANEW: &[&str] = &[
+    "uid",
+    "resourceVersion",
+    "creationTimestamp",
+    "managedFields",
+    "generation",
+    "ownerReferences",
+    "status",
+    "clusterIP",
+    "clusterIPs",
+    "healthCheckNodePort",
+    "caBundle",
+    "deployment.kubernetes.io/revision",
+    "kubectl.kubernetes.io/restartedAt",
+    "blueprint.dev/restarted-for",
+    // The binding's history: who bound first.
+    "pv.kubernetes.io/bound-by-controller",
+    "pv.kubernetes.io/bind-completed",
+];
+
+/// `Kind namespace/name` → the object's digest, and its text for telling differences.
+pub(super) fn take(scene: &Scene) -> Result<BTreeMap<String, String>> {
+    let list = scene.objects(&[KINDS, "--all-namespaces"])?;
+    Ok(items(&list)
+        .into_iter()
+        .filter(|object| !left_out(object))
+        .map(|object| (name(object), scrubbed(object)))
+        .collect())
+}
+
+/// The names that differ, each with the JSON pointer of its first difference.
+pub(super) fn differences(
+    before: &BTreeMap<String, String>,
+    after: &BTreeMap<String, String>,
+) -> Vec<String> {
+    let mut found = Vec::new();
+    for (name, text) in before {
+        match after.get(name) {
+            None => found.push(format!("{name} is gone")),
+            Some(now) if now != text => {
+                let at = first_difference(&parsed(text), &parsed(now)).unwrap_or_default();
+                found.push(format!("{name} differs at {at}"));
+            }
+            Some(_) => {}
+        }
+    }
+    found.extend(
+        after
+            .keys()
+            .filter(|name| !before.contains_key(*name))
+            .map(|name| format!("{name} is new")),
+    );
+    found
+}
+
+fn parsed(text: &str) -> Value {
+    serde_json::from_str(text).unwrap_or(Value::Null)
+}
+
+fn name(object: &Value) -> String {
+    let meta = &object["metadata"];
+    let field = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    format!(
+        "{} {}/{}",
+        field(&object["kind"]),
+        field(&meta["namespace"]),
+        field(&meta["name"])
+    )
+}
+
+/// Objects of kind and Kubernetes itself that are each cluster's own, and Helm's records (their number is the history's).
+fn left_out(object: &Value) -> bool {
+    let name = object["metadata"]["name"].as_str().unwrap_or_default();
+    let namespace = object["metadata"]["namespace"].as_str().unwrap_or_default();
+    object["type"] == "helm.sh/release.v1"
+        || object["type"] == "bootstrap.kubernetes.io/token"
+        || name == "kube-root-ca.crt"
+        || name.starts_with("kubeadm:")
+        // kubeadm's and the API server's: tokens, certificates, the cluster's own id.
+        || matches!(namespace, "kube-public" | "kube-node-lease")
+        || matches!((namespace, name), ("kube-system", "extension-apiserver-authentication" | "kube-apiserver-legacy-service-account-token-tracking"))
+}
+
+/// The object without what is set anew; a Secret's values as digests.
+fn scrubbed(object: &Value) -> String {
+    let mut object = object.clone();
+    if object["kind"] == "Secret" {
+        let digested = digest(object["data"].to_string().as_bytes());
+        object["data"] = if made_per_cluster(&object) {
+            "made per cluster".into()
+        } else {
+            digested.into()
+        };
+    }
+    scrub(&mut object);
+    object.to_string()
+}
+
+/// As in the comparison of identities: CloudNativePG's and Envoy Gateway's own certificates.
+fn made_per_cluster(secret: &Value) -> bool {
+    let name = secret["metadata"]["name"].as_str().unwrap_or_default();
+    let namespace = secret["metadata"]["namespace"].as_str().unwrap_or_default();
+    name.starts_with("postgresql-cnpg-")
+        || name.starts_with("envoy")
+        || name.starts_with("cnpg-")
+        || namespace == "cnpg-system"
+}
+
+fn scrub(value: &mut Value) {
+    match value {
+        Value::Object(fields) => {
+            fields.retain(|name, _| !SET_ANEW.contains(&name.as_str()));
+            fields.values_mut().for_each(scrub);
+        }
+        Value::Array(values) => values.iter_mut().for_each(scrub),
+        _ => {}
+    }
+}
+
+/// JSON pointer of the first place where two values differ.
+fn first_difference(a: &Value, b: &Value) -> Option<String> {
+    match (a, b) {
+        (Value::Object(x), Value::Object(y)) => {
+            let names = x.keys().chain(y.keys());
+            names.into_iter().find_map(|name| {
+                let (left, right) = (
+                    x.get(name).unwrap_or(&Value::Null),
+                    y.get(name).unwrap_or(&Value::Null),
+                );
+                first_difference(left, right).map(|rest| format!("/{name}{rest}"))
+            })
+        }
+        (Value::Array(x), Value::Array(y)) if x.len() == y.len() => x
+            .iter()
+            .zip(y)
+            .enumerate()
+            .find_map(|(index, (left, right))| {
+                first_difference(left, right).map(|rest| format!("/{index}{rest}"))
+            }),
+        _ => (a != b).then(String::new),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn what_a_server_sets_is_no_difference_and_a_changed_port_is() {
+        let object = |uid: &str, port: u16| json!({"kind": "Service", "metadata": {"name": "s", "namespace": "n", "uid": uid}, "spec": {"clusterIP": uid, "ports": [{"port": port}]}});
+        let take = |object: Value| BTreeMap::from([(name(&object), scrubbed(&object))]);
+        assert!(differences(&take(object("a", 1)), &take(object("b", 1))).is_empty());
+        assert_eq!(
+            differences(&take(object("a", 1)), &take(object("b", 2))),
+            ["Service n/s differs at /spec/ports/0/port"]
+        );
+    }
+}
