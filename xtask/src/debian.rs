@@ -217,7 +217,7 @@ mod tests {
     #[test]
     fn a_foreign_or_security_archive_is_no_mirror() {
         let other = "deb https://deb.nodesource.com/node_20.x nodistro main\n\
-                     URIs: http://deb.debian.org/debian-security\n";
+                     URIs: http://security.example/debian-security\n";
         assert_eq!(mirror_in(other), None);
     }
 }

@@ -32,7 +32,7 @@ async fn kube_proxy(cluster: &Cluster) -> String {
 }
 
 #[tokio::test]
-#[ignore = "needs the lab"]
+#[ignore = "needs a kind cluster: `make e2e` runs it"]
 async fn a_command_in_a_pod_gets_its_input_and_gives_its_exit_code() {
     let cluster = cluster().await;
     let pod = kube_proxy(&cluster).await;
@@ -59,7 +59,7 @@ async fn a_command_in_a_pod_gets_its_input_and_gives_its_exit_code() {
 }
 
 #[tokio::test]
-#[ignore = "needs the lab"]
+#[ignore = "needs a kind cluster: `make e2e` runs it"]
 async fn large_output_on_both_streams_does_not_block() {
     let cluster = cluster().await;
     let pod = kube_proxy(&cluster).await;
@@ -82,7 +82,7 @@ async fn large_output_on_both_streams_does_not_block() {
 }
 
 #[tokio::test]
-#[ignore = "needs the lab"]
+#[ignore = "needs a kind cluster: `make e2e` runs it"]
 async fn large_input_arrives_whole() {
     let cluster = cluster().await;
     let pod = kube_proxy(&cluster).await;
@@ -95,7 +95,7 @@ async fn large_input_arrives_whole() {
 }
 
 #[tokio::test]
-#[ignore = "needs the lab"]
+#[ignore = "needs a kind cluster: `make e2e` runs it"]
 async fn a_program_that_is_not_there_is_no_exit_code_of_ours() {
     let cluster = cluster().await;
     let pod = kube_proxy(&cluster).await;
@@ -120,7 +120,7 @@ async fn a_program_that_is_not_there_is_no_exit_code_of_ours() {
 }
 
 #[tokio::test]
-#[ignore = "needs the lab"]
+#[ignore = "needs a kind cluster: `make e2e` runs it"]
 async fn a_forwarded_port_serves_several_connections_until_it_is_dropped() {
     let cluster = cluster().await;
     let pod = cluster
@@ -158,7 +158,7 @@ async fn a_forwarded_port_serves_several_connections_until_it_is_dropped() {
 }
 
 #[tokio::test]
-#[ignore = "needs the lab"]
+#[ignore = "needs a kind cluster: `make e2e` runs it"]
 async fn nodes_are_listed_with_role_and_address() {
     let nodes = nodes(&cluster().await).await;
     let list = nodes.list().await.unwrap();
@@ -185,7 +185,7 @@ async fn nodes_are_listed_with_role_and_address() {
 }
 
 #[tokio::test]
-#[ignore = "needs the lab"]
+#[ignore = "needs a kind cluster: `make e2e` runs it"]
 async fn a_nodes_file_is_written_once_and_read_back() {
     let nodes = nodes(&cluster().await).await;
     let node = nodes.list().await.unwrap().into_iter().next().expect(NEEDS);
@@ -220,7 +220,7 @@ async fn a_nodes_file_is_written_once_and_read_back() {
 }
 
 #[tokio::test]
-#[ignore = "needs the lab"]
+#[ignore = "needs a kind cluster: `make e2e` runs it"]
 async fn etc_hosts_is_written_in_place() {
     let nodes = nodes(&cluster().await).await;
     let node = nodes.list().await.unwrap().into_iter().next().expect(NEEDS);

@@ -1,6 +1,7 @@
 //! `cargo xtask e2e`: what must be true of a real cluster, judged by kubectl, curl and psql, not by blueprint.
 
 mod crashes;
+mod crates;
 mod data;
 mod identity;
 mod needles;
@@ -56,6 +57,7 @@ const CHECKS: &[Check] = &[
         "image-pushed-and-run-on-every-worker",
         registry::pushed_and_run_on_every_worker,
     ),
+    check("crates-on-the-cluster", crates::ignored_tests),
     check("secrets-stay-secret", secrecy::secrets_stay_secret),
     check("memory", secrecy::memory),
     check(

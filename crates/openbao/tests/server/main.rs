@@ -80,7 +80,7 @@ fn data(pairs: &[(&str, &str)]) -> BTreeMap<String, SecretString> {
 }
 
 #[tokio::test]
-#[ignore = "needs bao in the folder that BLUEPRINT_TEST_BIN names"]
+#[ignore = "needs bao in the folder that BLUEPRINT_TEST_BIN names: `make e2e` runs it"]
 async fn from_an_empty_server_to_a_secret_and_back() {
     let server = Server::start().await;
     let client = server.client();
