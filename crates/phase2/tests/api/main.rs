@@ -4,5 +4,6 @@
 mod gateway;
 mod local_path;
 mod postgresql;
+mod releases;
 mod support;
 mod volumes;

@@ -22,16 +22,15 @@ fn volume(test: &str, path: &str, claim: &str) -> Value {
     })
 }
 
-async fn context(test: &str) -> Context {
+/// The references are read at each use: the fixture's folder must stay as long as its context.
+async fn context(test: &str) -> (Fixture, Context) {
     let fixture = Fixture::new();
     fixture.reference(
         "persistent-volumes.yaml",
         &volume(test, "/s/data", "data").to_string(),
     );
     let context = fixture.context().await;
-    // The references are read at each use: the folder must stay.
-    std::mem::forget(fixture);
-    context
+    (fixture, context)
 }
 
 async fn ensure(context: &Context) -> Result<Outcome, Error> {
@@ -76,7 +75,7 @@ async fn claim_ref(cluster: &Cluster, name: &str) -> Value {
 
 #[tokio::test]
 async fn a_second_run_moves_no_resource_version_also_after_binding() {
-    let context = context("again").await;
+    let (_fixture, context) = context("again").await;
     assert_eq!(ensure(&context).await.unwrap().changes.len(), 1);
     bind(&context.cluster, "pv-again", "uid-1", "Bound").await;
     let before = versions_of(&context.cluster, "v1", "PersistentVolume").await["pv-again"].clone();
@@ -94,7 +93,7 @@ async fn a_second_run_moves_no_resource_version_also_after_binding() {
 
 #[tokio::test]
 async fn a_released_volume_is_freed_for_the_same_claim_and_only_then() {
-    let context = context("released").await;
+    let (_fixture, context) = context("released").await;
     ensure(&context).await.unwrap();
     bind(&context.cluster, "pv-released", "uid-1", "Released").await;
     let outcome = ensure(&context).await.unwrap();
@@ -121,7 +120,7 @@ async fn a_volume_with_another_folder_or_claim_is_refused_and_untouched() {
         ("folder", volume("folder", "/elsewhere", "data")),
         ("claim", volume("claim", "/s/data", "other")),
     ] {
-        let context = context(test).await;
+        let (_fixture, context) = context(test).await;
         context
             .cluster
             .apply_as("someone-else", &there)
@@ -143,7 +142,7 @@ async fn a_volume_with_another_folder_or_claim_is_refused_and_untouched() {
 /// Regression: a claim larger than its volume stays Pending and its event names only the storage class.
 #[tokio::test]
 async fn a_pending_claim_that_asks_for_more_is_named() {
-    let context = context("large").await;
+    let (_fixture, context) = context("large").await;
     ensure(&context).await.unwrap();
     let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "large"}});
     let claim = json!({

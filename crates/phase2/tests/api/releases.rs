@@ -1,0 +1,235 @@
+//! Releases by a real helm on a real API server: nothing when nothing changed, and what a killed helm leaves is mended without losing what runs.
+
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use blueprint_charts::Helm;
+use blueprint_cluster::control_plane::{BIN_VARIABLE, CONTEXT, ControlPlane};
+use blueprint_phase2::helm_release::{self, ReleaseSpec};
+use blueprint_phase2::{Context, State, Work};
+use blueprint_pipeline::{Outcome, Progress};
+use serde_json::json;
+
+use crate::support::Fixture;
+
+/// The chart's release name, from VERSIONS.json.
+const RELEASE: &str = "redis";
+
+/// One ConfigMap with a value in it, and a hook that ends only where a Job controller runs: here it never does.
+fn files() -> Vec<(&'static str, String)> {
+    let config = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: what}\ndata: {size: {{ .Values.size | quote }}}\n";
+    let hook = "{{ if .Values.hang }}\napiVersion: batch/v1\nkind: Job\nmetadata:\n  name: hang\n  annotations: {helm.sh/hook: \"pre-install,pre-upgrade\"}\n\
+                spec: {template: {spec: {restartPolicy: Never, containers: [{name: a, image: a}]}}}\n{{ end }}\n";
+    vec![
+        (
+            "redis/Chart.yaml",
+            "apiVersion: v2\nname: redis\nversion: 27.0.13\n".to_owned(),
+        ),
+        ("redis/values.yaml", "size: none\nhang: false\n".to_owned()),
+        ("redis/templates/config.yaml", config.to_owned()),
+        ("redis/templates/hook.yaml", hook.to_owned()),
+    ]
+}
+
+fn helm_binary() -> PathBuf {
+    PathBuf::from(std::env::var_os(BIN_VARIABLE).unwrap()).join("helm")
+}
+
+struct Case {
+    fixture: Fixture,
+    context: Context,
+    spec: ReleaseSpec,
+}
+
+impl Case {
+    async fn new(namespace: &'static str) -> Self {
+        let mut fixture = Fixture::new();
+        fixture.chart("redis", &files());
+        fixture.reference("helm-values-redis.yaml", "size: small\n");
+        let mut context = fixture.context().await;
+        let kubeconfig = ControlPlane::shared().kubeconfig();
+        let state = fixture.path().join("infra/phase2/state");
+        let helm = Helm::locate(
+            Some(&helm_binary()),
+            Some(&kubeconfig),
+            Some(CONTEXT),
+            &state,
+        );
+        context.helm = Some(helm.unwrap());
+        let manifest =
+            json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}});
+        context.cluster.apply(&manifest).await.unwrap();
+        let spec = ReleaseSpec {
+            key: "redis",
+            namespace,
+            skip_crds: true,
+            skip_schema_validation: false,
+            timeout: Duration::from_secs(30),
+        };
+        Self {
+            fixture,
+            context,
+            spec,
+        }
+    }
+
+    async fn ensure(&self) -> (bool, Outcome) {
+        let progress = Progress::silent();
+        let work = Work {
+            context: &self.context,
+            progress: &progress,
+        };
+        let mut outcome = Outcome::default();
+        let changed = helm_release::ensure(work, &self.spec, &mut outcome)
+            .await
+            .unwrap();
+        (changed, outcome)
+    }
+
+    async fn inspect(&self) -> State {
+        let progress = Progress::silent();
+        let work = Work {
+            context: &self.context,
+            progress: &progress,
+        };
+        helm_release::inspect(work, &self.spec).await.unwrap()
+    }
+
+    /// Revision and status of each record, oldest first.
+    async fn history(&self) -> Vec<(u32, String)> {
+        let release = self
+            .context
+            .cluster
+            .release(self.spec.namespace, RELEASE)
+            .await
+            .unwrap();
+        release
+            .revisions
+            .into_iter()
+            .map(|revision| (revision.revision, revision.status))
+            .collect()
+    }
+
+    async fn size(&self) -> Option<String> {
+        let found = self
+            .context
+            .cluster
+            .get("v1", "ConfigMap", Some(self.spec.namespace), "what")
+            .await
+            .unwrap()?;
+        found.data["data"]["size"].as_str().map(str::to_owned)
+    }
+
+    /// Starts a helm that hangs in its hook and kills it there, as a power cut would.
+    async fn cut_off(&self, status: &str) {
+        let chart = self
+            .fixture
+            .path()
+            .join("infra/helm-charts/redis-27.0.13.tgz");
+        let mut helm: Child = Command::new(helm_binary())
+            .args([
+                "upgrade",
+                "--install",
+                RELEASE,
+                "--set",
+                "hang=true",
+                "--set",
+                "size=broken",
+            ])
+            .args([
+                "--namespace",
+                self.spec.namespace,
+                "--kube-context",
+                CONTEXT,
+                "--kubeconfig",
+            ])
+            .arg(ControlPlane::shared().kubeconfig())
+            .arg(chart)
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        for _ in 0..200 {
+            if self
+                .history()
+                .await
+                .last()
+                .is_some_and(|(_, newest)| newest == status)
+            {
+                break;
+            }
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+        helm.kill().unwrap();
+        helm.wait().unwrap();
+        assert_eq!(
+            self.history()
+                .await
+                .last()
+                .map(|(_, status)| status.clone()),
+            Some(status.to_owned())
+        );
+    }
+}
+
+#[tokio::test]
+async fn the_same_inputs_make_no_new_revision_and_other_values_make_one() {
+    let case = Case::new("release-same").await;
+    assert_eq!(case.inspect().await, State::Missing);
+    let (changed, outcome) = case.ensure().await;
+    assert!(changed && outcome.changes[0].starts_with("installed release redis"));
+    assert_eq!(case.history().await, [(1, "deployed".to_owned())]);
+
+    assert_eq!(case.ensure().await, (false, Outcome::default()));
+    assert_eq!(case.inspect().await, State::Ready);
+    assert_eq!(case.history().await.len(), 1);
+
+    case.fixture
+        .reference("helm-values-redis.yaml", "size: large\n");
+    assert!(matches!(case.inspect().await, State::Outdated(_)));
+    let (changed, outcome) = case.ensure().await;
+    assert!(changed && outcome.changes[0].starts_with("upgraded release redis"));
+    assert_eq!(case.size().await.as_deref(), Some("large"));
+    assert_eq!(case.history().await.len(), 2);
+}
+
+#[tokio::test]
+async fn helm_killed_in_the_first_install_is_cleared_and_installed() {
+    let case = Case::new("release-first").await;
+    case.cut_off("pending-install").await;
+    assert!(matches!(case.inspect().await, State::Broken(_)));
+    let (changed, outcome) = case.ensure().await;
+    assert!(changed, "{outcome:?}");
+    assert!(
+        outcome.changes[0].contains("first install was cut off"),
+        "{outcome:?}"
+    );
+    assert_eq!(case.size().await.as_deref(), Some("small"));
+    assert_eq!(case.inspect().await, State::Ready);
+}
+
+/// Regression: a retry that deletes a live release.
+#[tokio::test]
+async fn helm_killed_in_an_upgrade_goes_back_to_what_ran_and_deletes_nothing() {
+    let case = Case::new("release-upgrade").await;
+    case.ensure().await;
+    let uid = || async {
+        let found = case
+            .context
+            .cluster
+            .get("v1", "ConfigMap", Some(case.spec.namespace), "what")
+            .await;
+        found.unwrap().unwrap().metadata.uid
+    };
+    let before = uid().await;
+    case.cut_off("pending-upgrade").await;
+    let (changed, outcome) = case.ensure().await;
+    assert!(
+        changed && outcome.changes[0].contains("back to revision 1"),
+        "{outcome:?}"
+    );
+    assert_eq!(case.inspect().await, State::Ready);
+    assert_eq!(case.size().await.as_deref(), Some("small"));
+    assert_eq!(uid().await, before, "the object was deleted and made anew");
+}
