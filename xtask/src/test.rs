@@ -1,5 +1,6 @@
 //! `cargo xtask test`: everything that needs neither root nor Docker.
 
+use std::ffi::OsString;
 use std::fs;
 
 use crate::error::{Error, FileContext as _, Result};
@@ -10,6 +11,8 @@ use crate::report::Reporter;
 
 /// The tests start these two as a control plane of their own, and drive charts with the third.
 const TEST_PROGRAMS: [&str; 3] = ["etcd", "kube-apiserver", "helm"];
+/// Names folders with upstream's charts and manifests.
+const ARTIFACTS: &str = "BLUEPRINT_TEST_ARTIFACTS";
 const CARGO_DENY: &str = "0.20.2";
 
 pub(crate) fn run(lab: &LabHome, report: &Reporter) -> Result<()> {
@@ -36,11 +39,33 @@ pub(crate) fn run(lab: &LabHome, report: &Reporter) -> Result<()> {
         }
         Ok(())
     })?;
-    report.stage("tests", || {
-        cargo(&["test", "--locked", "--workspace"])
-            .env("BLUEPRINT_TEST_BIN", lab.bin())
-            .attached_ok()
-    })?;
+    let artifacts = artifacts(lab);
+    let tests = |args: &[&str]| {
+        let mut tests = cargo(args).env("BLUEPRINT_TEST_BIN", lab.bin());
+        if let Some(artifacts) = &artifacts {
+            tests = tests.env(ARTIFACTS, artifacts);
+        }
+        tests.attached_ok()
+    };
+    report.stage("tests", || tests(&["test", "--locked", "--workspace"]))?;
+    if artifacts.is_some() {
+        report.stage("tests with upstream's charts and manifests", || {
+            tests(&[
+                "test",
+                "--locked",
+                "--package",
+                "blueprint-phase2",
+                "--test",
+                "api",
+                "--",
+                "--ignored",
+            ])
+        })?;
+    } else {
+        report.say(format!(
+            "SKIPPED: the tests that read upstream's charts and manifests. Neither {ARTIFACTS} nor ../shared has them."
+        ));
+    }
     report.stage("licences, sources and bans", || {
         let deny = cargo_deny(lab, report)?;
         Process::new(deny)
@@ -50,6 +75,19 @@ pub(crate) fn run(lab: &LabHome, report: &Reporter) -> Result<()> {
     })?;
     report.summary();
     Ok(())
+}
+
+/// Folders with upstream's charts and manifests: those of the environment, else those beside the checkout.
+fn artifacts(lab: &LabHome) -> Option<OsString> {
+    std::env::var_os(ARTIFACTS).or_else(|| {
+        let beside =
+            ["../shared/charts", "../shared/manifests"].map(|folder| lab.checkout().join(folder));
+        beside
+            .iter()
+            .all(|folder| folder.is_dir())
+            .then(|| std::env::join_paths(beside).ok())
+            .flatten()
+    })
 }
 
 /// The pinned cargo-deny, installed outside the checkout when it is missing.

@@ -49,25 +49,20 @@ fn crd(group: &str, kind: &str, properties: usize) -> Value {
     })
 }
 
-/// The Gateway API's own CRDs, where the folder of artifacts is there.
+/// The Gateway API's own CRDs, where the folders of artifacts are given.
 fn gateway_crds() -> Vec<Value> {
-    let Some(folder) = std::env::var_os("BLUEPRINT_TEST_ARTIFACTS").map(PathBuf::from) else {
+    let Some(folders) = std::env::var_os("BLUEPRINT_TEST_ARTIFACTS") else {
         return Vec::new();
     };
     let is_standard = |path: &PathBuf| {
         let name = path.file_name().unwrap().to_string_lossy();
         name.starts_with("gateway-api") && name.contains("standard")
     };
-    let file = std::fs::read_dir(&folder)
-        .unwrap()
+    let file = std::env::split_paths(&folders)
+        .flat_map(|folder| std::fs::read_dir(folder).unwrap())
         .map(|entry| entry.unwrap().path())
-        .find(is_standard);
-    let file = file.unwrap_or_else(|| {
-        panic!(
-            "expected the Gateway API's standard manifest in {}",
-            folder.display()
-        )
-    });
+        .find(is_standard)
+        .expect("the Gateway API's standard manifest in a folder of BLUEPRINT_TEST_ARTIFACTS");
     let documents =
         serde_saphyr::from_multiple::<Value>(&std::fs::read_to_string(file).unwrap()).unwrap();
     documents

@@ -243,10 +243,9 @@ async fn another_channel_is_refused_but_a_standard_tcproute_is_left_alone() {
 
 /// The real manifests, whose definitions exceed what a client-side apply could annotate.
 #[tokio::test]
+#[ignore = "needs upstream's charts and manifests: `make test` runs it where ../shared or BLUEPRINT_TEST_ARTIFACTS has them"]
 async fn the_pinned_manifests_are_established_and_a_second_run_is_quick() {
-    let Some(fixture) = Fixture::with_real_artifacts() else {
-        return;
-    };
+    let fixture = Fixture::with_real_artifacts();
     let context = fixture.context().await;
     let progress = Progress::silent();
     let work = Work {

@@ -27,10 +27,9 @@ fn definitions(fixture: &Fixture) -> Vec<serde_json::Value> {
 
 /// A list that the server completes with defaults must not look changed at the next apply.
 #[tokio::test]
+#[ignore = "needs upstream's charts and manifests: `make test` runs it where ../shared or BLUEPRINT_TEST_ARTIFACTS has them"]
 async fn cluster_and_databases_are_taken_and_a_second_apply_changes_nothing() {
-    let Some(fixture) = Fixture::with_real_artifacts() else {
-        return;
-    };
+    let fixture = Fixture::with_real_artifacts();
     let context = fixture.context().await;
     for definition in definitions(&fixture) {
         let name = definition["metadata"]["name"].as_str().unwrap().to_owned();

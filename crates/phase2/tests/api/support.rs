@@ -13,7 +13,7 @@ use flate2::write::GzEncoder;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-/// Folders with the pinned upstream artifacts, colon-separated; tests of the real ones run where it is set.
+/// Folders with the pinned upstream artifacts, colon-separated; the ignored tests need it.
 const ARTIFACTS: &str = "BLUEPRINT_TEST_ARTIFACTS";
 
 /// A workspace and the pins of its artifacts.
@@ -102,9 +102,11 @@ impl Fixture {
         }
     }
 
-    /// Links every real artifact into the cache; `None` where the folders are not given.
-    pub(crate) fn with_real_artifacts() -> Option<Self> {
-        let folders = std::env::var(ARTIFACTS).ok()?;
+    /// Copies every real artifact into the cache.
+    pub(crate) fn with_real_artifacts() -> Self {
+        let folders = std::env::var(ARTIFACTS).expect(
+            "BLUEPRINT_TEST_ARTIFACTS names the folders of upstream's charts and manifests",
+        );
         let fixture = Self::new();
         std::fs::create_dir_all(fixture.workspace().cache()).unwrap();
         for folder in folders.split(':').map(PathBuf::from) {
@@ -117,7 +119,7 @@ impl Fixture {
                 .unwrap();
             }
         }
-        Some(fixture)
+        fixture
     }
 }
 
