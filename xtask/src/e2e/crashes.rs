@@ -1,16 +1,18 @@
 //! A fresh installation that is killed in steps 5, 8 and 12, and whose step 7 cannot be done at first: it converges, and nothing is made twice.
 
+use std::collections::BTreeMap;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::identity::digest;
+use super::identity::{self, digest};
+use super::killed_run::{FrozenHelm, Run};
 use super::observer::items;
 use super::pipeline::run_blueprint;
 use super::recreation::delete_cluster;
-use super::{Evidence, Scene, expect};
-use crate::error::{Error, FileContext as _, Result};
+use super::{Evidence, Scene, expect, objects};
+use crate::error::{FileContext as _, Result};
 use crate::lab;
 
 /// Folders of the checkout that make an installation; moved aside for a fresh one.
@@ -24,17 +26,12 @@ const BEFORE_7: [&str; 6] = [
     "cnpg-cluster",
     "redis",
 ];
-/// The longest that a task may take to begin.
-const BEGIN: Duration = Duration::from_mins(5);
-const POLL: Duration = Duration::from_millis(100);
-
-/// The kills: the task, and how long it may work before.
-const KILLS: [(&str, Duration); 4] = [
-    ("cnpg-cluster", Duration::from_secs(6)),
-    ("openbao", Duration::from_millis(1500)),
-    ("gitlab", Duration::from_secs(4)),
-    ("gitlab", Duration::from_secs(20)),
-];
+/// What steps 1 to 6 make, by kind.
+const FOUNDATIONS: &str = "namespaces,customresourcedefinitions,storageclasses,persistentvolumes,deployments,statefulsets,clusters.postgresql.cnpg.io";
+/// Helm still installs OpenBao then: a later kill might come after its initialisation, which is to be met by the next one.
+const EARLY: Duration = Duration::from_millis(500);
+/// Helm's record of GitLab's first revision.
+const FIRST_REVISION: &str = "sh.helm.release.v1.gitlab.v1";
 
 /// The checkout's installation while a fresh one is tried; put back when dropped. Its cluster is gone by then.
 struct Aside {
@@ -78,49 +75,121 @@ pub(super) fn killed_and_resumed(scene: &mut Scene) -> Result<Evidence> {
 
 fn on_a_fresh_cluster(scene: &Scene) -> Result<Evidence> {
     lab::up(scene.lab, Some(scene.platform.program()), scene.report)?;
-    let mut kept = Vec::new();
-    let mut kill = |(task, work): (&str, Duration)| -> Result<()> {
-        kill_in(scene, task, work)?;
-        kept.push(private(scene)?);
-        Ok(())
-    };
-    let [in_step_5, later @ ..] = KILLS;
+    let mut kept = BTreeMap::new();
     bar_step_7(scene)?;
-    kill(in_step_5)?;
+    in_step_5(scene)?;
+    kept.extend(private(scene)?);
     let failed = step_7_fails(scene)?;
-    for each in later {
-        kill(each)?;
-    }
+    let foundations = uids(scene, FOUNDATIONS)?;
+    in_step_8(scene)?;
+    let init = between_init_and_its_answer(scene)?;
+    kept.extend(private(scene)?);
+    let (helm, first_revision) = in_step_12(scene)?;
+    kept.extend(private(scene)?);
+    waiting_for_helm(scene, helm)?;
     run_blueprint(scene, &["up", "--output", "plain"])?;
     run_blueprint(scene, &["smoke"])?;
-    let last = private(scene)?;
-    for (file, digest) in kept.iter().flatten() {
-        let now = last.iter().find(|(name, _)| name == file);
-        expect(
-            now.is_some_and(|(_, now)| now == digest),
-            "every private file as at the kill",
-            format!("{file} differs"),
-        )?;
-    }
+
+    let lost = identity::differences(&kept, &private(scene)?);
+    let lost: Vec<_> = lost
+        .into_iter()
+        .filter(|difference| !difference.ends_with(" is new"))
+        .collect();
+    expect(
+        lost.is_empty(),
+        "every private file as at the kill",
+        lost.join("; "),
+    )?;
+    let now = uids(scene, FOUNDATIONS)?;
+    let replaced: Vec<_> = foundations
+        .iter()
+        .filter(|(name, uid)| now.get(*name) != Some(uid))
+        .map(|(name, _)| name.as_str())
+        .collect();
+    expect(
+        replaced.is_empty(),
+        "what steps 1 to 6 had made when step 7 failed",
+        format!("gone or made anew: {}", replaced.join(", ")),
+    )?;
     let runners = scene.sql("gitlabhq_production", "select count(*) from ci_runners")?;
     expect(runners == "1", "one runner", runners)?;
     let history = history(scene)?;
+    // A purge would take the record along, and a new install would bring another one of the same name.
     expect(
-        history
-            .iter()
-            .all(|revision| !revision.contains("uninstall"))
+        record(scene)?.as_deref() == Some(first_revision.as_str())
             && history.last().is_some_and(|last| last.contains("deployed")),
-        "a release that was never purged",
+        "the release that helm was working on at the kill, never purged",
         history.join(", "),
     )?;
     Ok(format!(
-        "{failed}; killed in {}; then green: {} private files never changed, 1 runner, gitlab's history {}",
-        KILLS
-            .map(|(task, work)| format!("{task} after {:.1} s", work.as_secs_f64()))
-            .join(", "),
-        last.len(),
+        "{failed}; killed in cnpg-cluster, in openbao (once at its start, once {init}), in gitlab while helm worked and again while that helm was waited for; then \
+         green: {} private files as at the kills, {} objects of steps 1 to 6 the same, 1 runner, the same release gitlab with history {}",
+        kept.len(),
+        foundations.len(),
         history.join(", ")
     ))
+}
+
+fn in_step_5(scene: &Scene) -> Result<()> {
+    let mut run = Run::start(scene, "step-5")?;
+    run.until_begun("cnpg-cluster")?;
+    // initdb is under way by then.
+    thread::sleep(Duration::from_secs(6));
+    run.kill()
+}
+
+fn in_step_8(scene: &Scene) -> Result<()> {
+    let mut run = Run::start(scene, "step-8")?;
+    run.until_begun("openbao")?;
+    thread::sleep(EARLY);
+    run.kill()
+}
+
+/// Killed as soon as the intention is on the disk: the one call whose answer cannot be had twice is under way.
+fn between_init_and_its_answer(scene: &Scene) -> Result<&'static str> {
+    let there = |suffix: &str| {
+        let file = format!("infra/secrets/openbao-init.json{suffix}");
+        scene.lab.checkout().join(file).exists()
+    };
+    let mut run = Run::start(scene, "step-8-init")?;
+    run.until("the intention of OpenBao's initialisation", |_| {
+        Ok(there(".intended"))
+    })?;
+    run.kill()?;
+    Ok(if there("") {
+        "with its keys on the disk"
+    } else if there(".answer") {
+        "with init's answer stored"
+    } else {
+        "between init's intention and its answer"
+    })
+}
+
+/// Killed while helm installs GitLab; helm goes on, and is frozen so that the next run surely meets it. With the uid of helm's record.
+fn in_step_12(scene: &Scene) -> Result<(FrozenHelm, String)> {
+    let mut run = Run::start(scene, "step-12")?;
+    let mut uid = None;
+    run.until("helm's record of release gitlab", |run| {
+        if run.told("gitlab", "helm: installing release gitlab") {
+            uid = record(scene)?;
+        }
+        Ok(uid.is_some())
+    })?;
+    run.kill()?;
+    let helm = FrozenHelm::of(scene, "gitlab")?;
+    Ok((helm, uid.unwrap_or_default()))
+}
+
+/// The next run waits for the helm that works on; it is killed while it does.
+fn waiting_for_helm(scene: &Scene, helm: FrozenHelm) -> Result<()> {
+    let words = format!("helm of an earlier run (process {})", helm.pid());
+    let mut run = Run::start(scene, "step-12-waiting")?;
+    run.until("a word on the helm that works on", |run| {
+        Ok(run.told("gitlab", &words))
+    })?;
+    run.kill()?;
+    drop(helm);
+    Ok(())
 }
 
 /// Somebody else's Service where MinIO's must stand.
@@ -173,39 +242,9 @@ fn step_7_fails(scene: &Scene) -> Result<Evidence> {
     ))
 }
 
-/// Starts `up`, waits until `task` has begun and worked for a while, and kills it with SIGKILL.
-fn kill_in(scene: &Scene, task: &str, work: Duration) -> Result<()> {
-    let log = scene.lab.log(&format!("e2e-killed-{task}"));
-    let mut child = scene
-        .platform
-        .blueprint()
-        .args(["up", "--output", "json"])
-        .detached(&log)?;
-    let begun = Instant::now();
-    let started = format!("\"event\":\"task-started\",\"task\":\"{task}\"");
-    while !fs::read_to_string(&log)
-        .unwrap_or_default()
-        .contains(&started)
-    {
-        let ended = child.try_wait().ok().flatten();
-        if ended.is_some() || begun.elapsed() > BEGIN {
-            let _ = child.kill();
-            return Err(Error::unmet(
-                format!("{task} never began"),
-                format!("see {}", log.display()),
-            ));
-        }
-        thread::sleep(POLL);
-    }
-    thread::sleep(work);
-    child.kill().file("kill", Path::new("blueprint"))?;
-    child.wait().file("wait for", Path::new("blueprint"))?;
-    Ok(())
-}
-
 /// The private files there are, with digests; the journal's own come and go.
-fn private(scene: &Scene) -> Result<Vec<(String, String)>> {
-    let mut found = Vec::new();
+fn private(scene: &Scene) -> Result<BTreeMap<String, String>> {
+    let mut found = BTreeMap::new();
     for folder in ["infra/secrets", "infra/tls/wildcard"] {
         let folder = scene.lab.checkout().join(folder);
         let Ok(entries) = fs::read_dir(&folder) else {
@@ -216,7 +255,7 @@ fn private(scene: &Scene) -> Result<Vec<(String, String)>> {
             let name = path.display().to_string();
             if !name.contains("openbao-init.json.") && !name.contains("snapshot") {
                 let bytes = fs::read(&path).file("read", &path)?;
-                found.push((name, digest(&bytes)));
+                found.insert(name, digest(&bytes));
             }
         }
     }
@@ -244,5 +283,23 @@ fn history(scene: &Scene) -> Result<Vec<String>> {
     Ok(revisions
         .into_iter()
         .map(|(number, status)| format!("{number} {status}"))
+        .collect())
+}
+
+/// The uid of helm's record of GitLab's first revision, while there is one.
+fn record(scene: &Scene) -> Result<Option<String>> {
+    let found = scene
+        .kubectl(["get", "secret", FIRST_REVISION, "--namespace", "gitlab"])
+        .args(["--ignore-not-found", "--output", "jsonpath={.metadata.uid}"])
+        .output()?;
+    Ok(Some(found).filter(|uid| !uid.is_empty()))
+}
+
+/// `Kind namespace/name` → uid.
+fn uids(scene: &Scene, kinds: &str) -> Result<BTreeMap<String, String>> {
+    let list = scene.objects(&[kinds, "--all-namespaces"])?;
+    Ok(items(&list)
+        .into_iter()
+        .map(|object| (objects::name(object), object["metadata"]["uid"].to_string()))
         .collect())
 }

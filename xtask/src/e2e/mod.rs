@@ -4,6 +4,7 @@ mod crashes;
 mod crates;
 mod data;
 mod identity;
+mod killed_run;
 mod needles;
 mod network;
 mod objects;

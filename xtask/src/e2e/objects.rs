@@ -77,7 +77,8 @@ fn parsed(text: &str) -> Value {
     serde_json::from_str(text).unwrap_or(Value::Null)
 }
 
-fn name(object: &Value) -> String {
+/// `Kind namespace/name`.
+pub(super) fn name(object: &Value) -> String {
     let meta = &object["metadata"];
     let field = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     format!(

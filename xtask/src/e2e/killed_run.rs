@@ -1,0 +1,143 @@
+//! A run of `blueprint up` that is followed by its events and killed with SIGKILL at a chosen moment.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Child;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::Scene;
+use crate::error::{Error, FileContext as _, Result};
+use crate::process::Process;
+
+/// The longest that a moment may be waited for.
+const DEADLINE: Duration = Duration::from_mins(5);
+/// Short: OpenBao's initialisation takes 0.3 s.
+const POLL: Duration = Duration::from_millis(10);
+
+pub(super) struct Run {
+    child: Child,
+    /// Its events, one a line.
+    log: PathBuf,
+}
+
+impl Run {
+    /// Starts `up`; `name` is its log's.
+    pub(super) fn start(scene: &Scene, name: &str) -> Result<Self> {
+        let log = scene.lab.log(&format!("e2e-killed-in-{name}"));
+        let child = scene
+            .platform
+            .blueprint()
+            .args(["up", "--output", "json"])
+            .detached(&log)?;
+        Ok(Self { child, log })
+    }
+
+    /// Whether the run has told these words about the task.
+    pub(super) fn told(&self, task: &str, words: &str) -> bool {
+        let events = fs::read_to_string(&self.log).unwrap_or_default();
+        told(&events, task, words)
+    }
+
+    pub(super) fn until_begun(&mut self, task: &str) -> Result<()> {
+        self.until(&format!("the start of {task}"), |run| {
+            Ok(run.told(task, "\"event\":\"task-started\""))
+        })
+    }
+
+    /// Waits for a moment. A run that ends before has missed it.
+    pub(super) fn until(
+        &mut self,
+        moment: &str,
+        mut come: impl FnMut(&Self) -> Result<bool>,
+    ) -> Result<()> {
+        let begun = Instant::now();
+        while !come(self)? {
+            let ended = self.child.try_wait().ok().flatten();
+            if ended.is_some() || begun.elapsed() > DEADLINE {
+                return Err(Error::unmet(
+                    format!("{moment} did not come while `up` ran"),
+                    format!("its events are in {}", self.log.display()),
+                ));
+            }
+            thread::sleep(POLL);
+        }
+        Ok(())
+    }
+
+    pub(super) fn kill(mut self) -> Result<()> {
+        let ended = self.child.try_wait().ok().flatten();
+        if ended.is_some() {
+            return Err(Error::unmet(
+                "`up` ended before it was killed",
+                format!("its events are in {}", self.log.display()),
+            ));
+        }
+        self.child.kill().file("kill", Path::new("blueprint"))?;
+        self.child
+            .wait()
+            .map(drop)
+            .file("wait for", Path::new("blueprint"))
+    }
+}
+
+impl Drop for Run {
+    fn drop(&mut self) {
+        // Nothing to do for a run that was killed; one that is left early must not work on.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn told(events: &str, task: &str, words: &str) -> bool {
+    let task = format!("\"task\":\"{task}\"");
+    events
+        .lines()
+        .any(|line| line.contains(&task) && line.contains(words))
+}
+
+/// The helm of a killed run, stopped where it was. It works on when this is dropped.
+pub(super) struct FrozenHelm {
+    pid: String,
+}
+
+impl FrozenHelm {
+    pub(super) fn of(scene: &Scene, release: &str) -> Result<Self> {
+        let path = scene
+            .lab
+            .checkout()
+            .join(format!("infra/phase2/state/helm-{release}.pid"));
+        let text = fs::read_to_string(&path).file("read", &path)?;
+        let helm = Self {
+            pid: text.trim().to_owned(),
+        };
+        Process::new("kill").args(["-STOP", &helm.pid]).output()?;
+        Ok(helm)
+    }
+
+    pub(super) fn pid(&self) -> &str {
+        &self.pid
+    }
+}
+
+impl Drop for FrozenHelm {
+    fn drop(&mut self) {
+        // A helm that is gone has nothing to go on with.
+        let _ = Process::new("kill").args(["-CONT", &self.pid]).output();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_about_another_task_are_no_words_about_this_one() {
+        let events = r#"{"event":"task-started","task":"openbao","step":8}
+{"event":"waiting","task":"gitlab","blocker":"helm of an earlier run (process 7)"}"#;
+        assert!(told(events, "openbao", "\"event\":\"task-started\""));
+        assert!(!told(events, "gitlab", "\"event\":\"task-started\""));
+        assert!(told(events, "gitlab", "process 7)"));
+        assert!(!told(events, "open", "task-started"));
+    }
+}
