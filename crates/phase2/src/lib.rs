@@ -19,6 +19,7 @@ pub mod names;
 pub mod openbao;
 pub mod persistent_secrets;
 pub mod preflight;
+mod quantity;
 pub mod redis;
 pub mod references;
 pub mod registry_dns_pin;

@@ -19,15 +19,8 @@ pub(crate) fn role_password(workspace: &Workspace, role: &str) -> Result<SecretS
     }
     };
     let bytes = private_file::read(&path)?.ok_or_else(|| missing("no such file"))?;
-    // serde's message could quote a value, so only the place is told.
-    let passwords: BTreeMap<String, String> = serde_json::from_slice(&bytes).map_err(|error| {
-        missing(&format!(
-            "no JSON object of strings (line {}, column {})",
-            error.line(),
-            error.column()
-        ))
-    })?;
-    passwords
+    parse(&bytes)
+        .map_err(|found| missing(&found))?
         .get(role)
         .map(|password| SecretString::from(password.as_str()))
         .ok_or_else(|| missing("the role is not in it"))
@@ -39,15 +32,21 @@ pub(crate) fn check(workspace: &Workspace) -> Result<(), String> {
     let Some(bytes) = private_file::read(&path).map_err(|error| error.to_string())? else {
         return Ok(());
     };
-    match serde_json::from_slice::<BTreeMap<String, String>>(&bytes) {
+    match parse(&bytes) {
         Ok(_) => Ok(()),
-        Err(error) => Err(format!(
-            "{} is no JSON object of strings (line {}, column {})",
-            path.display(),
+        Err(found) => Err(format!("{} is {found}", path.display())),
+    }
+}
+
+/// serde's message could quote a value, so only the place is told.
+fn parse(bytes: &[u8]) -> Result<BTreeMap<String, String>, String> {
+    serde_json::from_slice(bytes).map_err(|error| {
+        format!(
+            "no JSON object of strings (line {}, column {})",
             error.line(),
             error.column()
-        )),
-    }
+        )
+    })
 }
 
 #[cfg(test)]

@@ -5,10 +5,11 @@ use k8s_openapi::api::core::v1::{ContainerStatus, Pod};
 use kube::api::DynamicObject;
 use serde_json::Value;
 
-use super::measure::{bytes, gib, version};
+use super::measure::{gib, version};
 use super::{Check, machine};
 use crate::context::Context;
 use crate::names;
+use crate::quantity::bytes;
 use crate::settings::Profile;
 
 const SERVER: &str = "API server";

@@ -1,4 +1,4 @@
-//! Numbers out of texts: versions, Kubernetes quantities, `df`. Pure.
+//! Numbers out of texts: versions, `df`. Pure.
 
 /// `v1.35.4`, `4.3.1`, `1.31.2+k3s1` as numbers; missing parts are 0.
 pub(super) fn version(text: &str) -> Option<(u64, u64, u64)> {
@@ -10,27 +10,6 @@ pub(super) fn version(text: &str) -> Option<(u64, u64, u64)> {
     let major = parts.next()?.ok()?;
     let mut next = || parts.next().and_then(Result::ok).unwrap_or(0);
     Some((major, next(), next()))
-}
-
-/// A Kubernetes memory quantity in bytes (apimachinery, resource/quantity: `8145932Ki`, `16Gi`, `4G`, plain bytes).
-pub(super) fn bytes(quantity: &str) -> Option<u64> {
-    let text = quantity.trim();
-    let split = text
-        .find(|c: char| !c.is_ascii_digit())
-        .unwrap_or(text.len());
-    let (number, unit) = text.split_at(split);
-    let factor = match unit {
-        "" => 1,
-        "Ki" => 1 << 10,
-        "Mi" => 1 << 20,
-        "Gi" => 1 << 30,
-        "Ti" => 1 << 40,
-        "k" => 1_000,
-        "M" => 1_000_000,
-        "G" => 1_000_000_000,
-        _ => return None,
-    };
-    number.parse::<u64>().ok()?.checked_mul(factor)
 }
 
 /// Free bytes out of `df -Pk PATH` (POSIX: the fourth column of the last line, in KiB).
@@ -66,14 +45,6 @@ mod tests {
         assert_eq!(version("4.3.1+g123"), Some((4, 3, 1)));
         assert_eq!(version("v1.35"), Some((1, 35, 0)));
         assert_eq!(version("helm"), None);
-    }
-
-    #[test]
-    fn quantities_are_read_as_kubernetes_reads_them() {
-        assert_eq!(bytes("16Gi"), Some(16 << 30));
-        assert_eq!(bytes("24559804Ki"), Some(24_559_804 << 10));
-        assert_eq!(bytes("1000"), Some(1000));
-        assert_eq!(bytes("1.5Gi"), None);
     }
 
     #[test]

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use crate::error::Error;
 use crate::installer::Work;
+use crate::quantity::bytes;
 use crate::smoke_row::unexpected;
 
 const OWNER: &str = "blueprint.dev/owner";
@@ -149,7 +150,7 @@ impl StableVolume {
         let capacity = self.manifest["spec"]["capacity"]["storage"]
             .as_str()
             .unwrap_or_default();
-        match (quantity(asked), quantity(capacity)) {
+        match (bytes(asked), bytes(capacity)) {
             (Some(wanted), Some(has)) if pending && wanted > has => Err(Error::Refused {
                 summary: format!("{} asks for more than its volume has", describe("PersistentVolumeClaim", Some(&self.claim_namespace), &self.claim_name)),
                 expected: format!("at most {capacity}, the capacity of PersistentVolume {}", self.name),
@@ -201,27 +202,6 @@ impl StableVolume {
         }
         Ok(())
     }
-}
-
-/// Bytes of a Kubernetes quantity such as `8Gi`; only the forms that storage sizes use.
-fn quantity(text: &str) -> Option<u64> {
-    let digits = text
-        .find(|character: char| !character.is_ascii_digit())
-        .unwrap_or(text.len());
-    let (number, unit) = text.split_at(digits);
-    let factor = match unit {
-        "" => 1,
-        "Ki" => 1 << 10,
-        "Mi" => 1 << 20,
-        "Gi" => 1 << 30,
-        "Ti" => 1 << 40,
-        "k" => 1_000,
-        "M" => 1_000_000,
-        "G" => 1_000_000_000,
-        "T" => 1_000_000_000_000,
-        _ => return None,
-    };
-    number.parse::<u64>().ok()?.checked_mul(factor)
 }
 
 #[cfg(test)]
@@ -285,15 +265,6 @@ mod tests {
         }
     }
 
-    #[test]
-    fn quantities_compare_by_bytes() {
-        assert_eq!(quantity("8Gi"), Some(8 << 30));
-        assert!(quantity("10G").unwrap() < quantity("10Gi").unwrap());
-        assert_eq!(quantity("1024Mi"), quantity("1Gi"));
-        assert_eq!(quantity("1.5Gi"), None);
-        assert_eq!(quantity(""), None);
-    }
-
     /// Regression: a claim larger than its volume stays Pending and nothing says why.
     #[test]
     fn no_claim_of_a_reference_asks_for_more_than_its_volume_has() {
@@ -313,10 +284,10 @@ mod tests {
                     .iter()
                     .find(|document| document["metadata"]["name"] == json!(name))
                     .unwrap();
-                quantity(volume["spec"]["capacity"]["storage"].as_str().unwrap()).unwrap()
+                bytes(volume["spec"]["capacity"]["storage"].as_str().unwrap()).unwrap()
             };
             let asks = |value: &Value, pointer: &str| {
-                quantity(value.pointer(pointer).and_then(Value::as_str).unwrap()).unwrap()
+                bytes(value.pointer(pointer).and_then(Value::as_str).unwrap()).unwrap()
             };
             let cluster = &references.documents("cluster-postgresql.yaml").unwrap()[0];
             let claim = &references
