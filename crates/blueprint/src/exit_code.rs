@@ -45,7 +45,7 @@ impl ExitCode {
         match self {
             Self::Done => "Done: everything that was asked for is so.",
             Self::TaskFailed => {
-                "A task failed, or another run holds the workspace. What was done before stays; the next run goes on from there."
+                "A task failed, or another run holds the workspace or the cluster. What was done before stays; the next run goes on from there."
             }
             Self::Usage => {
                 "Not understood: an unknown flag, task or step, a broken VERSIONS.json or blueprint.yaml, a missing kubeconfig, or a context that is not the one \

@@ -2,6 +2,7 @@
 
 mod app;
 mod cli;
+mod cluster_lock;
 mod columns;
 mod commands;
 mod exit_code;

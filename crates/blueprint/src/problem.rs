@@ -133,6 +133,16 @@ impl From<blueprint_safekeeping::LockError> for Problem {
     }
 }
 
+impl From<blueprint_cluster::LeaseError> for Problem {
+    fn from(error: blueprint_cluster::LeaseError) -> Self {
+        let problem = Self::from_error(ExitCode::TaskFailed, &error);
+        match error.hint() {
+            Some(hint) => problem.hint(hint),
+            None => problem,
+        }
+    }
+}
+
 impl From<blueprint_pipeline::timings::TimingsError> for Problem {
     fn from(error: blueprint_pipeline::timings::TimingsError) -> Self {
         Self::from_error(ExitCode::TaskFailed, &error).hint(error.hint())

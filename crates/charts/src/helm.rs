@@ -15,8 +15,11 @@ use sha2::{Digest as _, Sha256};
 mod classify;
 mod error;
 mod process;
+mod under_way;
 
 pub use error::HelmError;
+
+use under_way::UnderWay;
 
 /// How to call helm.
 #[derive(Debug, Clone)]
@@ -25,6 +28,7 @@ pub struct Helm {
     kubeconfig: Option<PathBuf>,
     context: Option<String>,
     state_folder: PathBuf,
+    under_way: UnderWay,
 }
 
 /// One `helm upgrade --install`.
@@ -165,6 +169,7 @@ impl Helm {
             kubeconfig: kubeconfig.map(absolute),
             context: context.map(str::to_owned),
             state_folder: absolute(state_folder),
+            under_way: UnderWay::default(),
         })
     }
 
@@ -200,6 +205,16 @@ impl Helm {
         process::wait_for_lock(&self.state_folder, release, waiting)
             .await
             .map_err(HelmError::io(&self.binary))
+    }
+
+    /// From now on no changing helm is started; those under way go on.
+    pub fn start_no_more(&self) {
+        self.under_way.close();
+    }
+
+    /// Until no changing helm of this process is under way; `waiting` is told the releases whenever they change.
+    pub async fn until_idle(&self, waiting: &(dyn Fn(&str) + Send + Sync)) {
+        self.under_way.until_idle(waiting).await;
     }
 
     /// `helm upgrade --install` (no `--wait`: readiness is ours to watch). Never killed, also when the future is dropped.
@@ -298,6 +313,11 @@ impl Helm {
         arguments: impl FnOnce(&Path) -> Vec<OsString>,
     ) -> Result<(), HelmError> {
         let io = || HelmError::io(&self.binary);
+        let Some(begun) = self.under_way.begin(release) else {
+            return Err(HelmError::Stopping {
+                release: release.to_owned(),
+            });
+        };
         let Some(slot) = process::Slot::take(&self.state_folder, release).map_err(io())? else {
             return Err(HelmError::Pending {
                 release: release.to_owned(),
@@ -309,7 +329,7 @@ impl Helm {
             process::write_private(&values_file, values).map_err(io())?;
         }
         let command = self.command(arguments(&values_file)).map_err(io())?;
-        let ended = slot.run(command).await.map_err(io())?;
+        let ended = slot.run(command, begun).await.map_err(io())?;
         if ended.success {
             Ok(())
         } else {

@@ -23,6 +23,7 @@ pub mod port_forward;
 pub mod read;
 pub mod releases;
 mod retry;
+pub mod run_lease;
 pub mod secret;
 pub mod wait;
 mod watch;
@@ -35,6 +36,7 @@ pub use exec::ExecOutput;
 pub use nodes::{Node, Nodes};
 pub use port_forward::LocalForward;
 pub use releases::{Release, ReleaseRevision};
+pub use run_lease::{LeaseError, RunLease};
 pub use secret::{SecretManifest, SecretRead};
 pub use wait::{Verdict, WaitFor};
 

@@ -1,6 +1,7 @@
 //! Every installer, by task id; the pipeline's [`TaskRunner`].
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -25,9 +26,10 @@ use crate::runner::Runner;
 use crate::stable_storage::StableStorage;
 use crate::wildcard_certs::WildcardCerts;
 
-/// How long a task may go on after Ctrl-C to reach a safe point: an answer that must not be lost (OpenBao's keys) is on disk well within it, and a helm
-/// that is still running is left to itself anyway and waited for by the next run.
+/// How long a task may go on after Ctrl-C to reach a safe point: an answer that must not be lost (OpenBao's keys) is on disk well within it.
 const GRACE: Duration = Duration::from_secs(10);
+/// After the helms under way have ended: time to note what they did (the snapshot of GitLab's Secrets).
+const AFTER_HELM: Duration = Duration::from_secs(5);
 
 /// All installers.
 pub struct Catalog {
@@ -105,18 +107,36 @@ impl TaskRunner for Phase2 {
             context: &self.context,
             progress: &progress,
         };
-        let stopped = async {
-            cancel.cancelled().await;
-            tokio::time::sleep(GRACE).await;
-        };
         tokio::select! {
             answer = installer.install(work) => answer.map_err(|error| error.into_failure(task)),
-            () = stopped => Err(Failure {
+            () = stopped(&self.context, &progress, &cancel) => Err(Failure {
                 summary: format!("{task} was interrupted"),
                 hint: Some("run `blueprint up` again: it goes on from here".to_owned()),
                 ..Failure::default()
             }),
         }
+    }
+}
+
+/// Resolves when a stopped run's task must give up: at its safe point, and never before a helm under way has ended (one that is cut off leaves a release that
+/// must be mended).
+async fn stopped(context: &Context, progress: &Progress, cancel: &CancellationToken) {
+    cancel.cancelled().await;
+    let Some(helm) = &context.helm else {
+        return tokio::time::sleep(GRACE).await;
+    };
+    helm.start_no_more();
+    tokio::time::sleep(GRACE).await;
+    let waited = AtomicBool::new(false);
+    helm.until_idle(&|releases| {
+        waited.store(true, Ordering::Relaxed);
+        progress.waiting(format!(
+            "helm, which works on {releases} and is not cut off (Ctrl-C again to stop at once)"
+        ));
+    })
+    .await;
+    if waited.into_inner() {
+        tokio::time::sleep(AFTER_HELM).await;
     }
 }
 

@@ -15,12 +15,14 @@ pub struct RunLock {
 #[derive(Debug, thiserror::Error)]
 pub enum LockError {
     /// Another live process holds it.
-    #[error("another run holds {path}: process {pid}, {command}, since {since}")]
+    #[error("another run holds {path}: process {pid} on {host}, {command}, since {since}")]
     Held {
         /// The lock file.
         path: PathBuf,
         /// Its holder; 0 when the holder has not written its name yet.
         pid: u32,
+        /// The machine it runs on: a workspace may lie on a shared folder.
+        host: String,
         /// When it took the lock (RFC 3339).
         since: String,
         /// What it runs.
@@ -57,6 +59,8 @@ impl LockError {
 #[derive(serde::Serialize, serde::Deserialize)]
 struct Holder {
     pid: u32,
+    #[serde(default = "host")]
+    host: String,
     since: String,
     command: String,
 }
@@ -87,6 +91,7 @@ impl RunLock {
         }
         let holder = Holder {
             pid: std::process::id(),
+            host: host(),
             since: jiff::Timestamp::now().to_string(),
             command: command.to_owned(),
         };
@@ -96,6 +101,11 @@ impl RunLock {
             .map_err(io)?;
         Ok(Self { _file: file })
     }
+}
+
+fn host() -> String {
+    std::fs::read_to_string("/proc/sys/kernel/hostname")
+        .map_or_else(|_| "this machine".to_owned(), |name| name.trim().to_owned())
 }
 
 /// Reads who holds the lock. A holder writes its name a moment after it took the lock; until then the text is empty or an ended process's.
@@ -109,12 +119,14 @@ fn held(path: &Path, file: &mut File) -> LockError {
         .filter(|holder| Path::new("/proc").join(holder.pid.to_string()).exists())
         .unwrap_or_else(|| Holder {
             pid: 0,
+            host: host(),
             since: "a moment ago".to_owned(),
             command: "not known yet".to_owned(),
         });
     LockError::Held {
         path: path.to_owned(),
         pid: holder.pid,
+        host: holder.host,
         since: holder.since,
         command: holder.command,
     }

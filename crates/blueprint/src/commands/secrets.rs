@@ -5,6 +5,7 @@ use blueprint_pipeline::Progress;
 use clap::Subcommand;
 
 use crate::app::App;
+use crate::cluster_lock::ClusterLock;
 use crate::exit_code::ExitCode;
 use crate::problem::Problem;
 use crate::setup::{self, ClusterArgs};
@@ -27,14 +28,21 @@ pub(crate) async fn run(args: Args, app: &App) -> Result<ExitCode, Problem> {
     let pins = setup::pins(&app.workspace, cluster.profile)?;
     let _lock = app.lock("blueprint secrets unseal")?;
     let phase2 = setup::phase2(app, &cluster, pins).await?;
+    let lock = ClusterLock::take(
+        app,
+        &phase2.context.cluster,
+        "blueprint secrets unseal",
+        false,
+    )
+    .await?;
     let progress = Progress::silent();
     let work = Work {
         context: &phase2.context,
         progress: &progress,
     };
-    let outcome = openbao::unseal(work)
-        .await
-        .map_err(|error| Problem::of(error.into_failure("openbao")))?;
+    let unsealed = openbao::unseal(work).await;
+    lock.release().await?;
+    let outcome = unsealed.map_err(|error| Problem::of(error.into_failure("openbao")))?;
     for line in outcome.changes.iter().chain(&outcome.notes) {
         app.printer.say(line);
     }

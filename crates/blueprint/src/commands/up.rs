@@ -16,6 +16,7 @@ use super::check;
 use super::timings::sentence;
 use crate::app::App;
 use crate::cli::RunOutput;
+use crate::cluster_lock::ClusterLock;
 use crate::exit_code::ExitCode;
 use crate::problem::Problem;
 use crate::reporters;
@@ -111,6 +112,8 @@ pub(crate) async fn run(args: Args, app: &App) -> Result<ExitCode, Problem> {
     missing
         .fetch(app, &phase2.context.cache, args.offline)
         .await;
+    let told_later = tasks.contains(&"preflight");
+    let lock = ClusterLock::take(app, &phase2.context.cluster, "blueprint up", told_later).await?;
     let execution = Execution {
         tasks,
         sequential: args.sequential,
@@ -120,9 +123,10 @@ pub(crate) async fn run(args: Args, app: &App) -> Result<ExitCode, Problem> {
     let sink = reporters::choose(args.output, &app.printer, TABLE);
     let runner = Arc::clone(&phase2);
     let report =
-        blueprint_pipeline::execute::run(&graph, execution, runner, sink, app.interrupts.gently())
-            .await;
+        blueprint_pipeline::execute::run(&graph, execution, runner, sink, lock.stop()).await;
+    let released = lock.release().await;
     record(app, &report, started);
+    released?;
     if report.succeeded() && report.finished.contains_key("gitlab") {
         addresses(app, &phase2);
     }

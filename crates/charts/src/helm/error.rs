@@ -27,6 +27,12 @@ pub enum HelmError {
         /// `pending-install`, …
         state: String,
     },
+    /// The run is being stopped, and nothing new is begun.
+    #[error("helm was not started for release {release}: the run is being stopped")]
+    Stopping {
+        /// The release.
+        release: String,
+    },
     /// A webhook or the API server refused for a moment.
     #[error(
         "failed to {action} release {release}: the API server or a webhook refused for the moment"
@@ -83,6 +89,7 @@ impl HelmError {
             Self::Pending { release, .. } => {
                 format!("run the command again: it waits for a helm that still runs and mends {release} if one was cut off")
             }
+            Self::Stopping { .. } => "run `blueprint up` again: it goes on from here".to_owned(),
             Self::Transient { .. } => "run the command again; if it stays so, look at the API server and at the operator behind the webhook".to_owned(),
             Self::TimedOut { release, .. } => format!(
                 "a hook did not finish: look at the newest Jobs and Pods of {release}'s namespace (`kubectl get jobs,pods`), mend what blocks them, run the command again"

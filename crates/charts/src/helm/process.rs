@@ -11,6 +11,7 @@ use tempfile::NamedTempFile;
 use tokio::process::Command;
 
 use super::classify;
+use super::under_way::Begun;
 
 /// How often an orphan's lock is looked at: file locks cannot be awaited without a thread that outlives a cancelled wait.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
@@ -198,7 +199,7 @@ impl Slot {
 
     /// Runs helm to its end. Dropping the future, or the whole process, leaves it running: its group is its own, so no Ctrl-C reaches it, and its output is a
     /// file, so no closed pipe ends it.
-    pub(super) async fn run(self, mut command: Command) -> io::Result<Ended> {
+    pub(super) async fn run(self, mut command: Command, begun: Begun) -> io::Result<Ended> {
         let Self { log, files } = self;
         command
             .process_group(0)
@@ -220,6 +221,7 @@ impl Slot {
         let to_its_end = tokio::spawn(async move {
             let status = child.wait().await;
             files.clear();
+            drop(begun);
             Ok(Ended {
                 success: status?.success(),
                 log: String::from_utf8_lossy(&fs::read(&files.log)?).into_owned(),

@@ -5,6 +5,7 @@ mod blockers;
 mod crds;
 mod delete;
 mod releases;
+mod run_lease;
 mod secrets;
 mod volumes;
 mod wait;
