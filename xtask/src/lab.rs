@@ -6,6 +6,7 @@ use std::path::Path;
 
 use clap::Subcommand;
 
+use crate::charts;
 use crate::cluster::Cluster;
 use crate::docker_engine::Engine;
 use crate::error::{Error, FileContext as _, Result};
@@ -30,6 +31,8 @@ pub(crate) enum Command {
     Images { pins: Vec<String> },
     /// Build the node image
     Node,
+    /// Pack the charts and manifests of a lab that cannot have upstream's: real parts from Go modules, stand-in charts
+    Charts,
     /// The kind cluster
     #[command(subcommand)]
     Cluster(ClusterCommand),
@@ -78,6 +81,15 @@ pub(crate) fn run(command: Command, lab: &LabHome, report: &Reporter) -> Result<
         Command::Node => {
             let engine = Engine::ensure(lab, report)?;
             node_image::ensure(lab, &engine, &GoBinaries::open(lab)?, report)?;
+        }
+        Command::Charts => {
+            let packed = charts::ensure(lab, report)?;
+            report.say("to use them by hand:");
+            report.data(format!(
+                "blueprint --versions {} charts fetch --from {}",
+                packed.versions().display(),
+                packed.folder().display()
+            ));
         }
         Command::Cluster(command) => cluster(&command, lab, report)?,
         Command::Load => {

@@ -5,6 +5,7 @@ mod base_images;
 mod blueprint;
 mod build_context;
 mod cache;
+mod charts;
 mod cluster;
 mod debian;
 mod docker;
