@@ -8,7 +8,7 @@ use blueprint_cluster::{Cluster, ConnectOptions, Nodes};
 use blueprint_phase2::catalog::{Catalog, Phase2};
 use blueprint_phase2::references::References;
 use blueprint_phase2::settings::Profile;
-use blueprint_phase2::{Context, Settings, Workspace};
+use blueprint_phase2::{Context, Settings, Way, Workspace};
 use clap::{Args, ValueEnum};
 
 use crate::app::App;
@@ -102,6 +102,7 @@ pub(crate) async fn without_cluster(app: &App, pins: Pins) -> Result<Context, Pr
         workspace: app.workspace.clone(),
         nodes: None,
         no_engine: None,
+        accepted: Vec::new(),
     })
 }
 
@@ -110,6 +111,16 @@ pub(crate) async fn phase2(
     app: &App,
     args: &ClusterArgs,
     pins: Pins,
+) -> Result<Arc<Phase2>, Problem> {
+    accepting(app, args, pins, Vec::new()).await
+}
+
+/// The same with the ways out of ambiguous states that the user chose.
+pub(crate) async fn accepting(
+    app: &App,
+    args: &ClusterArgs,
+    pins: Pins,
+    accepted: Vec<Way>,
 ) -> Result<Arc<Phase2>, Problem> {
     let Pins {
         settings,
@@ -151,6 +162,7 @@ pub(crate) async fn phase2(
         workspace,
         nodes,
         no_engine,
+        accepted,
     };
     Ok(Arc::new(Phase2 {
         context: Arc::new(context),

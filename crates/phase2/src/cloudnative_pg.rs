@@ -5,14 +5,36 @@ mod cluster;
 mod databases;
 mod operator;
 mod roles;
-mod volume_decision;
-mod volume_probe;
+pub(crate) mod volume_decision;
+pub(crate) mod volume_probe;
 
 use crate::error::Error;
 use crate::installer::Work;
 
 pub use cluster::CnpgCluster;
 pub use operator::CnpgOperator;
+
+/// PostgreSQL, before anything is done.
+#[derive(Debug, Clone)]
+pub(crate) enum Seen {
+    /// A Cluster exists: the volume is the operator's. Holds its system identifier, once the operator knows it.
+    Running(Option<u64>),
+    /// No Cluster; the volume as it was found.
+    Volume(volume_probe::Volume),
+}
+
+/// Looks.
+pub(crate) async fn look(work: Work<'_>) -> Result<Seen, Error> {
+    match cluster::read(work).await? {
+        Some(there) => Ok(Seen::Running(cluster::system_identifier(&there))),
+        None => Ok(Seen::Volume(volume_probe::look(work).await?)),
+    }
+}
+
+/// For pre-flight: refuses when a role has two passwords and PostgreSQL takes neither.
+pub(crate) async fn try_passwords(work: Work<'_>) -> Result<(), Error> {
+    cluster::try_passwords(work).await
+}
 
 /// What the volume holds and what step 5 will therefore do; `None` when a Cluster exists already (the volume is the operator's then) and when the volume is
 /// simply empty. A volume that needs a person's decision is an error.

@@ -3,6 +3,7 @@
 use blueprint_charts::{ArtifactCache, Helm, Versions};
 use blueprint_cluster::{Cluster, Nodes};
 
+use crate::ambiguity::Way;
 use crate::references::References;
 use crate::settings::Settings;
 use crate::workspace::Workspace;
@@ -28,6 +29,8 @@ pub struct Context {
     pub nodes: Option<Nodes>,
     /// Why `nodes` is `None`.
     pub no_engine: Option<String>,
+    /// The ways out of ambiguous states that the user chose for this run.
+    pub accepted: Vec<Way>,
 }
 
 impl Context {

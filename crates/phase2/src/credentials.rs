@@ -7,14 +7,25 @@ use blueprint_pipeline::Outcome;
 use blueprint_safekeeping::private_file;
 use secrecy::{ExposeSecret, SecretString};
 
+use crate::ambiguity::Way;
 use crate::error::Error;
 
+/// One credential, for [`settle`] and [`choose`].
+#[derive(Debug, Clone, Copy)]
+pub struct Credential<'a> {
+    /// For messages: `the Redis password`.
+    pub what: &'a str,
+    /// Its private file.
+    pub file: &'a Path,
+    /// The ways that the user accepted: which of two passwords is set when the service takes neither.
+    pub accepted: &'a [Way],
+}
+
 /// Decides between the private file's value and the cluster's: file only → file; cluster only → saved to the file first; both equal → that; both and they
-/// differ → each is tried with `works` (file first) and the one that works wins, and that is said; neither → refuse. Nothing anywhere → generated with
-/// `generate` and written. `what` names it in messages (`the Redis password`).
+/// differ → each is tried with `works` (file first) and the one that works wins, and that is said; neither → refuse, unless one was accepted. Nothing anywhere →
+/// generated with `generate` and written.
 pub async fn settle<F, Fut>(
-    what: &str,
-    file: &Path,
+    credential: Credential<'_>,
     in_cluster: Option<SecretString>,
     generate: impl FnOnce() -> SecretString,
     works: F,
@@ -24,6 +35,7 @@ where
     F: Fn(SecretString) -> Fut,
     Fut: Future<Output = Result<bool, Error>>,
 {
+    let Credential { what, file, .. } = credential;
     let filed = private_file::read_text(file)?.map(|text| SecretString::from(text.as_str()));
     if let Some(filed) = &filed
         && filed.expose_secret().is_empty()
@@ -38,11 +50,11 @@ where
             ),
         });
     }
-    match choose(what, file, filed.clone(), in_cluster, works).await? {
+    match choose(credential, filed.clone(), in_cluster, works).await? {
         Choice::Same(value) => Ok(value),
         Choice::FileWins(value) => {
             outcome.note(format!(
-                "{what} in {} and in the cluster differed; the file's one works and is used",
+                "{what} in {} and in the cluster differed; the file's one is used",
                 file.display()
             ));
             Ok(value)
@@ -59,7 +71,7 @@ where
             keep_former(file)?;
             private_file::write(file, value.expose_secret().as_bytes())?;
             outcome.changed(format!(
-                "saved {what} from the cluster to {}: the two differed and the cluster's one works (the former file is kept as {})",
+                "saved {what} from the cluster to {}: the two differed and the cluster's one is used (the former file is kept as {})",
                 file.display(),
                 former(file).display()
             ));
@@ -91,8 +103,7 @@ pub(crate) enum Choice {
 
 /// The decision alone, without touching a file; for files that hold several credentials.
 pub(crate) async fn choose<F, Fut>(
-    what: &str,
-    file: &Path,
+    credential: Credential<'_>,
     filed: Option<SecretString>,
     in_cluster: Option<SecretString>,
     works: F,
@@ -113,7 +124,12 @@ where
                 Ok(Choice::FileWins(filed))
             } else if works(other.clone()).await? {
                 Ok(Choice::ClusterWins(other))
+            } else if credential.accepted.contains(&Way::FilePassword) {
+                Ok(Choice::FileWins(filed))
+            } else if credential.accepted.contains(&Way::ClusterPassword) {
+                Ok(Choice::ClusterWins(other))
             } else {
+                let Credential { what, file, .. } = credential;
                 Err(Error::Refused {
                     summary: format!("{what} is known twice, and neither works"),
                     expected: format!(
@@ -122,13 +138,33 @@ where
                     ),
                     found: "two different values, both refused by the service".to_owned(),
                     hint: format!(
-                        "put the value that the service was set up with into {} and run again; if it is lost, reset it in the service first",
+                        "put the value that the service was set up with into {} and run again",
                         file.display()
                     ),
                 })
             }
         }
     }
+}
+
+/// What pre-flight asks: whether one of the two works, where there are two. Nothing is changed; only a refusal counts.
+pub(crate) async fn try_both<F, Fut>(
+    credential: Credential<'_>,
+    in_cluster: Option<SecretString>,
+    works: F,
+) -> Result<(), Error>
+where
+    F: Fn(SecretString) -> Fut,
+    Fut: Future<Output = Result<bool, Error>>,
+{
+    let undecided = Credential {
+        accepted: &[],
+        ..credential
+    };
+    let filed = private_file::read_text(credential.file)?
+        .filter(|text| !text.is_empty())
+        .map(|text| SecretString::from(text.as_str()));
+    choose(undecided, filed, in_cluster, works).await.map(drop)
 }
 
 /// Where the losing file is kept.
@@ -156,6 +192,7 @@ mod tests {
         folder: tempfile::TempDir,
         asked: RefCell<Vec<String>>,
         outcome: Outcome,
+        accepted: Vec<Way>,
     }
 
     impl Case {
@@ -168,6 +205,7 @@ mod tests {
                 folder,
                 asked: RefCell::default(),
                 outcome: Outcome::default(),
+                accepted: Vec::new(),
             }
         }
 
@@ -178,8 +216,11 @@ mod tests {
         ) -> Result<String, Error> {
             let asked = &self.asked;
             settle(
-                "the password",
-                &self.folder.path().join("password.txt"),
+                Credential {
+                    what: "the password",
+                    file: &self.folder.path().join("password.txt"),
+                    accepted: &self.accepted,
+                },
                 in_cluster.map(SecretString::from),
                 || SecretString::from("generated"),
                 |value| {
@@ -270,6 +311,22 @@ mod tests {
             "{shown}"
         );
         assert_eq!(case.file("password.txt").as_deref(), Some("filed"));
+    }
+
+    #[tokio::test]
+    async fn of_two_that_both_fail_the_accepted_one_is_set() {
+        let mut case = Case::new(Some("filed"));
+        case.accepted = vec![Way::FilePassword];
+        assert_eq!(
+            case.settle(Some("clustered"), "third").await.unwrap(),
+            "filed"
+        );
+        case.accepted = vec![Way::ClusterPassword];
+        assert_eq!(
+            case.settle(Some("clustered"), "third").await.unwrap(),
+            "clustered"
+        );
+        assert_eq!(case.file("password.txt.former").as_deref(), Some("filed"));
     }
 
     #[tokio::test]

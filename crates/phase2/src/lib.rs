@@ -1,5 +1,6 @@
 //! Phase 2: the table of steps, the catalog of installers, one file per installer, the smoke checks and the failure hints.
 
+pub mod ambiguity;
 pub mod catalog;
 pub mod cloudnative_pg;
 pub mod context;
@@ -10,6 +11,7 @@ pub mod failure_hints;
 pub mod gateway;
 pub mod gitlab;
 pub mod helm_release;
+pub mod installation;
 pub mod installer;
 pub mod kind_node_trust;
 pub mod local_path_provisioner;
@@ -37,6 +39,7 @@ pub mod wildcard_certs;
 mod workloads;
 pub mod workspace;
 
+pub use ambiguity::Way;
 pub use context::Context;
 pub use error::Error;
 pub use installer::{Installer, State, Work};

@@ -7,3 +7,4 @@ pub(crate) mod storage_secret;
 
 pub use buckets::Buckets;
 pub use release::Minio;
+pub(crate) use release::try_passwords;

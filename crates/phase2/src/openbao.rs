@@ -7,6 +7,7 @@ mod recover;
 mod refusal;
 mod release;
 mod session;
+mod standing;
 mod storage;
 
 use async_trait::async_trait;
@@ -20,6 +21,8 @@ use crate::smoke::{CheckResult, row};
 use crate::smoke_row;
 
 pub(crate) use contents::MOUNT;
+pub(crate) use decide::{Decision, Reason, Rows, Seen, decide};
+pub(crate) use standing::standing;
 
 const TASK: &str = "openbao";
 

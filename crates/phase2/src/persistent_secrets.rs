@@ -16,11 +16,14 @@ use futures::future::try_join_all;
 
 use crate::context::Context;
 use crate::error::Error;
+use crate::installation;
 use crate::installer::{Installer, State, Work};
 use crate::names;
 use crate::smoke::CheckResult;
 
-use plan::{Action, RAILS};
+pub(crate) use lost::repositories;
+use plan::Action;
+pub(crate) use plan::RAILS;
 
 const RELEASE: &str = "gitlab";
 
@@ -182,6 +185,9 @@ pub(crate) async fn save(work: Work<'_>, outcome: &mut Outcome) -> Result<(), Er
     let path = context.workspace.gitlab_snapshot();
     let count = live.len();
     let written = plan::merged(names::GITLAB, old.as_ref(), live).write(&path)?;
+    if written == Written::Created {
+        installation::remember(work).await;
+    }
     match written {
         Written::Created => {
             outcome.changed(format!("saved {count} Secrets in {}", path.display()));

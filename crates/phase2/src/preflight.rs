@@ -1,19 +1,20 @@
 //! Step 1: everything the run needs, all shortfalls at once.
 //!
 //! Each check looks and changes nothing. All run at the same time; only when all have answered does the task fail, once, with everything that is wanting.
+//! When nothing is, the ways that `--accept` chose are taken.
 
 mod api;
 mod artifacts;
 mod credentials;
 mod machine;
 mod measure;
-mod volume;
 mod workspace;
 
 use async_trait::async_trait;
 use blueprint_pipeline::Outcome;
 use serde::Serialize;
 
+use crate::ambiguity;
 use crate::context::Context;
 use crate::error::Error;
 use crate::installer::{Installer, State, Work};
@@ -55,21 +56,21 @@ pub enum Check {
 }
 
 impl Check {
-    fn passed(check: &str, found: impl Into<String>) -> Self {
+    pub(crate) fn passed(check: &str, found: impl Into<String>) -> Self {
         Self::Passed {
             check: check.to_owned(),
             found: found.into(),
         }
     }
 
-    fn noted(check: &str, note: impl Into<String>) -> Self {
+    pub(crate) fn noted(check: &str, note: impl Into<String>) -> Self {
         Self::Noted {
             check: check.to_owned(),
             note: note.into(),
         }
     }
 
-    fn short(
+    pub(crate) fn short(
         check: &str,
         expected: impl Into<String>,
         found: impl Into<String>,
@@ -87,17 +88,17 @@ impl Check {
 /// Every check, for the task and for whoever else wants to know how things stand.
 pub async fn checks(work: Work<'_>) -> Vec<Check> {
     let context = work.context;
-    let (api, helm, machine, volume, artifacts) = tokio::join!(
+    let (api, helm, machine, ambiguous, artifacts) = tokio::join!(
         api::checks(context),
         artifacts::helm(context),
         machine::checks(context),
-        Box::pin(volume::check(work)),
+        Box::pin(ambiguity::checks(work)),
         artifacts::cached(context)
     );
     let mut all = api;
     all.push(helm);
     all.extend(machine);
-    all.push(volume);
+    all.extend(ambiguous);
     all.extend(workspace::checks(context));
     all.push(credentials::check(&context.workspace));
     all.extend(artifacts);
@@ -132,10 +133,14 @@ impl Installer for Preflight {
         if !shortfalls.is_empty() {
             return Err(Error::Preflight { shortfalls });
         }
-        Ok(Outcome {
+        let mut outcome = Outcome {
             changes: Vec::new(),
             notes,
-        })
+        };
+        if !work.context.accepted.is_empty() {
+            ambiguity::take(work, &mut outcome).await?;
+        }
+        Ok(outcome)
     }
 
     async fn smoke(&self, work: Work<'_>) -> Vec<CheckResult> {

@@ -1,6 +1,7 @@
 //! Step 6: Redis, one server, with a password that we chose.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -10,13 +11,14 @@ use blueprint_safekeeping::password;
 use secrecy::{ExposeSecret, SecretString};
 use zeroize::Zeroizing;
 
+use crate::credentials::{self, Credential};
 use crate::error::Error;
 use crate::helm_release::{self, ReleaseSpec};
 use crate::installer::{Installer, State, Work};
+use crate::names;
 use crate::smoke::{CheckResult, row};
 use crate::smoke_row;
 use crate::workloads::{Workload, release_and_workloads};
-use crate::{credentials, names};
 
 const TASK: &str = "redis";
 const SECRET: &str = "redis-auth";
@@ -130,23 +132,41 @@ async fn pong(work: Work<'_>) -> Result<String, Error> {
 async fn settle_password(work: Work<'_>, outcome: &mut Outcome) -> Result<SecretString, Error> {
     let in_cluster = password_in_cluster(work).await?;
     let file = work.context.workspace.redis_password();
-    // Redis keeps no password in its data, so as long as none runs any value will do and the file's is taken.
-    let works = |candidate: SecretString| async move {
-        if running(work).await? {
-            Ok(ping(work, &candidate).await? != Ping::WrongPassword)
-        } else {
-            Ok(true)
-        }
-    };
     credentials::settle(
-        "the Redis password",
-        &file,
+        credential(work, &file),
         in_cluster,
         || password::generate(LENGTH),
-        works,
+        |candidate| works(work, candidate),
         outcome,
     )
     .await
+}
+
+/// For pre-flight: refuses when there are two passwords and Redis takes neither.
+pub(crate) async fn try_passwords(work: Work<'_>) -> Result<(), Error> {
+    let in_cluster = password_in_cluster(work).await?;
+    let file = work.context.workspace.redis_password();
+    credentials::try_both(credential(work, &file), in_cluster, |candidate| {
+        works(work, candidate)
+    })
+    .await
+}
+
+fn credential<'a>(work: Work<'a>, file: &'a Path) -> Credential<'a> {
+    Credential {
+        what: "the Redis password",
+        file,
+        accepted: &work.context.accepted,
+    }
+}
+
+/// Redis keeps no password in its data, so as long as none runs any value will do.
+async fn works(work: Work<'_>, candidate: SecretString) -> Result<bool, Error> {
+    if running(work).await? {
+        Ok(ping(work, &candidate).await? != Ping::WrongPassword)
+    } else {
+        Ok(true)
+    }
 }
 
 /// The password in the Secret; the one GitLab's settings are made from.

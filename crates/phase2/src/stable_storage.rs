@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use self::volume::{Phase, StableVolume};
 use crate::cloudnative_pg;
 use crate::error::Error;
+use crate::installation;
 use crate::installer::{Installer, State, Work};
 use crate::smoke::CheckResult;
 use crate::smoke_row::{row, unexpected};
@@ -41,6 +42,11 @@ fn documents(work: Work<'_>) -> Result<Documents, Error> {
         .map(StableVolume::from_reference)
         .collect::<Result<_, _>>()?;
     Ok(Documents { volumes, others })
+}
+
+/// All stable volumes of the reference.
+pub(crate) fn stable_volumes(work: Work<'_>) -> Result<Vec<StableVolume>, Error> {
+    Ok(documents(work)?.volumes)
 }
 
 /// One stable volume by name.
@@ -113,6 +119,7 @@ impl Installer for StableStorage {
                 Some(Phase::Usable) => {}
             }
         }
+        differs.extend(installation::outdated(work).await?.map(str::to_owned));
         Ok(match (missing == volumes.len(), differs.is_empty()) {
             (true, _) => State::Missing,
             (false, true) => State::Ready,
@@ -125,6 +132,7 @@ impl Installer for StableStorage {
         let volumes = documents(work)?.volumes;
         check_all(work, &volumes).await?;
         folders::prepare(work, &volumes, &mut outcome).await?;
+        installation::mark(work, &mut outcome).await?;
         // Judged here already, so that a volume which needs a person is named before anything is bound to it; step 5 acts on it.
         if let Some(found) = cloudnative_pg::announce(work).await? {
             outcome.note(found);

@@ -67,6 +67,16 @@ impl Workspace {
         self.root.join("infra/secrets")
     }
 
+    /// `infra/secrets/installation-id.txt`: which installation this workspace is.
+    pub fn installation(&self) -> PathBuf {
+        self.secrets().join("installation-id.txt")
+    }
+
+    /// `infra/secrets/accepted.jsonl`: the ways out of ambiguous states that were chosen, one a line.
+    pub fn accepted(&self) -> PathBuf {
+        self.secrets().join("accepted.jsonl")
+    }
+
     /// `infra/secrets/openbao-init.json`.
     pub fn openbao_init(&self) -> PathBuf {
         self.secrets().join("openbao-init.json")

@@ -183,6 +183,25 @@ pub fn remove(path: &Path) -> Result<bool, Error> {
     }
 }
 
+/// Moves a private file into a folder (made 0700), under its own name, fsynced; answers whether there was one. A name that is taken there is an error.
+pub fn set_aside(path: &Path, folder: &Path) -> Result<bool, Error> {
+    match fs::symlink_metadata(path) {
+        Ok(_) => {}
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(false),
+        Err(source) => return Err(Error::io("inspect", path)(source)),
+    }
+    create_folders(folder)?;
+    let target = folder.join(path.file_name().unwrap_or_default());
+    if target.exists() {
+        let taken = io::Error::from(ErrorKind::AlreadyExists);
+        return Err(Error::io("move a file to", &target)(taken));
+    }
+    fs::rename(path, &target).map_err(Error::io("move away", path))?;
+    sync_folder(folder)?;
+    sync_folder(parent_of(path))?;
+    Ok(true)
+}
+
 /// Walks `folder` and brings every file to 0600 and every folder to 0700; answers what was looser. A missing folder is no error. Symbolic links are not
 /// followed: what they lead to is not ours.
 pub fn mend_modes(folder: &Path) -> Result<Vec<Mended>, Error> {

@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use blueprint_charts::ArtifactCache;
-use blueprint_phase2::Settings;
 use blueprint_phase2::catalog::Phase2;
 use blueprint_phase2::table::TABLE;
+use blueprint_phase2::{Settings, Way, Work, ambiguity};
 use blueprint_pipeline::timings::{self, Timings};
-use blueprint_pipeline::{Execution, Graph, RunReport, Selection};
+use blueprint_pipeline::{Execution, Graph, Progress, RunReport, Selection};
 use blueprint_safekeeping::private_file;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use futures::StreamExt as _;
 
 use super::charts::{folders_of_environment, origin};
@@ -49,6 +50,9 @@ pub(crate) struct Args {
     /// Like --check, but only name the current step and the next three
     #[arg(long)]
     summary: bool,
+    /// A way out of an ambiguous state that pre-flight named; can be given several times. None deletes anything
+    #[arg(long, value_name = "WAY", value_parser = ways(), conflicts_with_all = ["check", "summary"])]
+    accept: Vec<Way>,
     /// Download nothing
     #[arg(long)]
     offline: bool,
@@ -88,6 +92,12 @@ impl From<SelectionArgs> for Selection {
     }
 }
 
+/// The ways by their ids, with what each does.
+fn ways() -> impl TypedValueParser<Value = Way> {
+    let ids = Way::ALL.map(|way| PossibleValue::new(way.id()).help(way.meaning()));
+    PossibleValuesParser::new(ids).try_map(|id| Way::by_id(&id).ok_or("not one of the ways"))
+}
+
 fn at_least_one(text: &str) -> Result<usize, String> {
     match text.parse() {
         Ok(number) if number > 0 => Ok(number),
@@ -108,12 +118,16 @@ pub(crate) async fn run(args: Args, app: &App) -> Result<ExitCode, Problem> {
     mend_modes(app)?;
     let _lock = app.lock("blueprint up")?;
     let missing = Missing::of(&pins);
-    let phase2 = setup::phase2(app, &args.cluster, pins).await?;
+    let phase2 = setup::accepting(app, &args.cluster, pins, args.accept).await?;
     missing
         .fetch(app, &phase2.context.cache, args.offline)
         .await;
     let told_later = tasks.contains(&"preflight");
     let lock = ClusterLock::take(app, &phase2.context.cluster, "blueprint up", told_later).await?;
+    if let Err(problem) = check_accepted(&phase2, &tasks).await {
+        lock.release().await?;
+        return Err(problem);
+    }
     let execution = Execution {
         tasks,
         sequential: args.sequential,
@@ -131,6 +145,46 @@ pub(crate) async fn run(args: Args, app: &App) -> Result<ExitCode, Problem> {
         addresses(app, &phase2);
     }
     Ok(code(&report))
+}
+
+/// A way that fits nothing is a mistake of whoever typed it, and nothing is touched.
+async fn check_accepted(phase2: &Phase2, tasks: &[&str]) -> Result<(), Problem> {
+    let context = &phase2.context;
+    if context.accepted.is_empty() {
+        return Ok(());
+    }
+    if !tasks.contains(&"preflight") {
+        return Err(Problem::usage(
+            "`--accept` needs the pre-flight, which is not among the tasks of this run",
+        )
+        .hint("run without --only and --from, or name preflight as well"));
+    }
+    let progress = Progress::silent();
+    let work = Work {
+        context,
+        progress: &progress,
+    };
+    let (unfit, allowed) = ambiguity::unfit(work).await;
+    let Some(way) = unfit.first() else {
+        return Ok(());
+    };
+    let problem = Problem::usage(format!(
+        "`--accept {}` fits nothing that was found",
+        way.id()
+    ));
+    let allowed: Vec<String> = allowed
+        .iter()
+        .filter(|way| !context.accepted.contains(way))
+        .map(|way| format!("`--accept {}`", way.id()))
+        .collect();
+    Err(if allowed.is_empty() {
+        problem.hint(format!(
+            "run without it; a way that was taken before stands in {}",
+            context.workspace.accepted().display()
+        ))
+    } else {
+        problem.hint(format!("did you mean {}?", allowed.join(" or ")))
+    })
 }
 
 /// Files with credentials are for their owner alone, whoever copied them here with whichever mode.

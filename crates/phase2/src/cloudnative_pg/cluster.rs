@@ -53,6 +53,11 @@ pub(super) async fn read(work: Work<'_>) -> Result<Option<DynamicObject>, Error>
         .await?)
 }
 
+/// For pre-flight: refuses when a role has two passwords and PostgreSQL takes neither.
+pub(super) async fn try_passwords(work: Work<'_>) -> Result<(), Error> {
+    roles::try_passwords(work, &roles::declared(&manifest(work)?)).await
+}
+
 /// The reference with the pinned image in it.
 fn manifest(work: Work<'_>) -> Result<Value, Error> {
     let mut manifest = work
@@ -73,7 +78,7 @@ fn manifest(work: Work<'_>) -> Result<Value, Error> {
     Ok(manifest)
 }
 
-fn system_identifier(cluster: &DynamicObject) -> Option<u64> {
+pub(super) fn system_identifier(cluster: &DynamicObject) -> Option<u64> {
     cluster.data["status"]["systemID"].as_str()?.parse().ok()
 }
 

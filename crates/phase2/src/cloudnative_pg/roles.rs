@@ -13,7 +13,7 @@ use tokio_postgres::error::SqlState;
 use tokio_postgres::{Config, NoTls};
 use zeroize::Zeroizing;
 
-use crate::credentials::{self, Choice};
+use crate::credentials::{self, Choice, Credential};
 use crate::error::Error;
 use crate::installer::Work;
 use crate::names;
@@ -64,7 +64,12 @@ pub(super) async fn ensure(
         let in_cluster = in_cluster(work, role).await?;
         let works =
             |candidate: SecretString| async move { works(work, &role.name, &candidate).await };
-        let value = match credentials::choose(&what, &file, in_file, in_cluster, works).await? {
+        let credential = Credential {
+            what: &what,
+            file: &file,
+            accepted: &work.context.accepted,
+        };
+        let value = match credentials::choose(credential, in_file, in_cluster, works).await? {
             Choice::Same(_) => continue,
             Choice::FileWins(_) => {
                 outcome.note(format!(
@@ -112,6 +117,27 @@ pub(super) async fn ensure(
                     .phrase(),
             );
         }
+    }
+    Ok(())
+}
+
+/// For pre-flight: refuses when a role has two passwords and PostgreSQL takes neither.
+pub(super) async fn try_passwords(work: Work<'_>, roles: &[Role]) -> Result<(), Error> {
+    let file = work.context.workspace.role_passwords();
+    let filed = read(work)?;
+    for role in roles {
+        let in_file = filed
+            .get(&role.name)
+            .map(|text| SecretString::from(text.as_str()));
+        let in_cluster = in_cluster(work, role).await?;
+        let works =
+            |candidate: SecretString| async move { works(work, &role.name, &candidate).await };
+        let credential = Credential {
+            what: &format!("the password of PostgreSQL role {}", role.name),
+            file: &file,
+            accepted: &[],
+        };
+        credentials::choose(credential, in_file, in_cluster, works).await?;
     }
     Ok(())
 }

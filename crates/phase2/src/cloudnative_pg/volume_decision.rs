@@ -5,27 +5,27 @@
 
 /// What was found under the volume's folder.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Found {
+pub(crate) struct Found {
     /// Names beside `pgdata`, without `lost+found`.
-    pub(super) beside: Vec<String>,
+    pub(crate) beside: Vec<String>,
     /// `pgdata`, when it exists and holds anything.
-    pub(super) pgdata: Option<PgData>,
+    pub(crate) pgdata: Option<PgData>,
 }
 
 /// The parts of a PGDATA that tell whether it is whole.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct PgData {
+pub(crate) struct PgData {
     /// Text of `PG_VERSION`.
-    pub(super) version: Option<String>,
+    pub(crate) version: Option<String>,
     /// Bytes of `global/pg_control`.
-    pub(super) control: Option<Vec<u8>>,
+    pub(crate) control: Option<Vec<u8>>,
     /// Whether template0 (database OID 4) is there: initdb makes it near its end, so a PGDATA without it is half-made.
-    pub(super) template0: bool,
+    pub(crate) template0: bool,
 }
 
 /// What to do. Stopping is the error side.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Decision {
+pub(crate) enum Decision {
     /// The volume is empty: only the volume is prepared, the operator makes the claim and runs initdb.
     Initialise,
     /// A whole PGDATA: an adoptable claim is made before the Cluster.
@@ -35,13 +35,30 @@ pub(super) enum Decision {
     },
 }
 
+/// Start of the names of a PGDATA that a person chose to set aside: it is out of the game.
+pub(crate) const ASIDE: &str = "pgdata_aside_";
+
+/// Which kind of state a person must decide about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum StopKind {
+    /// Parts of a PGDATA are missing.
+    HalfWritten,
+    /// A database was recorded, and nothing is there.
+    DataMissing,
+    /// Another database than the recorded one.
+    Foreign,
+    /// Something else that only hands can put right: another major version, several databases, foreign files.
+    Other,
+}
+
 /// Why a person must look.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Stop {
-    pub(super) summary: &'static str,
-    pub(super) expected: String,
-    pub(super) found: String,
-    pub(super) hint: String,
+pub(crate) struct Stop {
+    pub(crate) kind: StopKind,
+    pub(crate) summary: &'static str,
+    pub(crate) expected: String,
+    pub(crate) found: String,
+    pub(crate) hint: String,
 }
 
 /// `pg_control` is written whole, `PG_CONTROL_FILE_SIZE` bytes (`src/include/catalog/pg_control.h`); its first field is the system identifier.
@@ -49,15 +66,15 @@ const CONTROL_FILE_SIZE: usize = 8192;
 
 /// Where a person looks; parts of messages.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Places<'a> {
+pub(crate) struct Places<'a> {
     /// The volume's folder on the nodes.
-    pub(super) folder: &'a str,
+    pub(crate) folder: &'a str,
     /// The file with the recorded identifier.
-    pub(super) record: &'a str,
+    pub(crate) record: &'a str,
 }
 
 /// The decision. `recorded` is the system identifier of the last Ready cluster, `major` the major version of the pinned image.
-pub(super) fn decide(
+pub(crate) fn decide(
     found: &Found,
     recorded: Option<u64>,
     major: Option<&str>,
@@ -81,6 +98,7 @@ fn decide_without_data(
 ) -> Result<Decision, Stop> {
     if !found.beside.is_empty() {
         return Err(Stop {
+            kind: StopKind::Other,
             summary: "the PostgreSQL volume holds something, but no PGDATA",
             expected: format!("an empty folder {0}, or {0}/pgdata", places.folder),
             found: found.beside.join(", "),
@@ -93,6 +111,7 @@ fn decide_without_data(
     match recorded {
         None => Ok(Decision::Initialise),
         Some(recorded) => Err(Stop {
+            kind: StopKind::DataMissing,
             summary: "the PostgreSQL volume is empty, but its data was there before",
             expected: format!(
                 "the data of system {recorded}, recorded in {}",
@@ -110,6 +129,7 @@ fn decide_without_data(
 /// The system identifier of a PGDATA that is whole.
 fn whole(pgdata: &PgData, places: Places<'_>) -> Result<u64, Stop> {
     let half_written = |found: String| Stop {
+        kind: StopKind::HalfWritten,
         summary: "the PostgreSQL volume holds a half-written PGDATA",
         expected: format!(
             "a whole PGDATA in {}/pgdata, or an empty folder",
@@ -158,6 +178,7 @@ fn check_version(pgdata: &PgData, major: Option<&str>, places: Places<'_>) -> Re
     let version = pgdata.version.as_deref().unwrap_or_default().trim();
     match major {
         Some(major) if major != version => Err(Stop {
+            kind: StopKind::Other,
             summary: "the PostgreSQL volume was written by another major version",
             expected: format!(
                 "a PGDATA of PostgreSQL {major}, the version of images.postgresql in VERSIONS.json"
@@ -181,6 +202,7 @@ fn check_identifier(
     match recorded {
         Some(recorded) if recorded == there => Ok(()),
         Some(recorded) => Err(Stop {
+            kind: StopKind::Foreign,
             summary: "the PostgreSQL volume holds a foreign database",
             expected: format!("system identifier {recorded}, recorded in {}", places.record),
             found: format!("system identifier {there} in {}/pgdata", places.folder),
@@ -192,6 +214,7 @@ fn check_identifier(
         }),
         // Nothing tells which of two databases is the right one.
         None if found.beside.iter().any(|name| name.starts_with("pgdata")) => Err(Stop {
+            kind: StopKind::Other,
             summary: "the PostgreSQL volume holds more than one database",
             expected: format!("one folder pgdata in {}, or the right one's system identifier in {}", places.folder, places.record),
             found: format!("pgdata and {}", found.beside.join(", ")),

@@ -3,7 +3,7 @@
 use blueprint_cluster::{Node, Nodes};
 use blueprint_safekeeping::private_file;
 
-use super::volume_decision::{self, Decision, Found, PgData, Places, Stop};
+use super::volume_decision::{self, ASIDE, Decision, Found, PgData, Places, Stop};
 use crate::error::Error;
 use crate::installer::Work;
 use crate::smoke_row::unexpected;
@@ -12,8 +12,49 @@ use crate::stable_storage::{folders, stable_volume};
 /// The PersistentVolume of the reference that PostgreSQL lives on.
 pub(super) const VOLUME: &str = "pv-cnpg-data";
 
+/// The volume as it was found, with what it is judged by.
+#[derive(Debug, Clone)]
+pub(crate) struct Volume {
+    pub(crate) found: Found,
+    /// Its folder on the nodes.
+    pub(crate) folder: String,
+    /// The file with the recorded identifier.
+    record: String,
+    major: Option<String>,
+}
+
+impl Volume {
+    /// One for tests.
+    #[cfg(test)]
+    pub(crate) fn of(found: Found, folder: &str) -> Self {
+        Self {
+            found,
+            folder: folder.to_owned(),
+            record: "infra/secrets/cnpg-system-identifier.txt".to_owned(),
+            major: Some("17".to_owned()),
+        }
+    }
+
+    /// What is to be done with it.
+    pub(crate) fn decide(&self, recorded: Option<u64>) -> Result<Decision, Stop> {
+        let places = Places {
+            folder: &self.folder,
+            record: &self.record,
+        };
+        volume_decision::decide(&self.found, recorded, self.major.as_deref(), places)
+    }
+}
+
 /// Probes and decides; a volume that needs a person is an error that says what was found and the ways out.
 pub(super) async fn decide(work: Work<'_>) -> Result<Decision, Error> {
+    look(work)
+        .await?
+        .decide(recorded(work)?)
+        .map_err(into_error)
+}
+
+/// Looks at the volume through a node.
+pub(crate) async fn look(work: Work<'_>) -> Result<Volume, Error> {
     let folder = stable_volume(work, VOLUME)?.path;
     let nodes = work.context.nodes()?;
     let running = folders::running(nodes).await?;
@@ -23,19 +64,20 @@ pub(super) async fn decide(work: Work<'_>) -> Result<Decision, Error> {
         .ok_or_else(|| unexpected("reach a node", "none runs", "start the cluster"))?;
     let found = probe(nodes, node, &folder).await?;
     let record = work.context.workspace.system_identifier();
-    let places = Places {
-        folder: &folder,
-        record: &record.display().to_string(),
-    };
     let image = work.context.versions.image("postgresql")?;
-    volume_decision::decide(&found, recorded(work)?, major(&image.tag), places).map_err(into_error)
+    Ok(Volume {
+        found,
+        folder,
+        record: record.display().to_string(),
+        major: major(&image.tag).map(str::to_owned),
+    })
 }
 
 async fn probe(nodes: &Nodes, node: &Node, folder: &str) -> Result<Found, Error> {
     let pgdata = format!("{folder}/pgdata");
-    let mut beside = entries(nodes, node, folder).await?;
-    beside.retain(|name| name != "pgdata" && name != "lost+found");
-    if entries(nodes, node, &pgdata).await?.is_empty() {
+    let mut beside = folders::entries(nodes, node, folder).await?;
+    beside.retain(|name| name != "pgdata" && !name.starts_with(ASIDE));
+    if folders::entries(nodes, node, &pgdata).await?.is_empty() {
         return Ok(Found {
             beside,
             pgdata: None,
@@ -62,21 +104,8 @@ async fn probe(nodes: &Nodes, node: &Node, folder: &str) -> Result<Found, Error>
     })
 }
 
-/// Names in a folder; none when it does not exist. Any other trouble is an error: what can't be read must not count as empty.
-async fn entries(nodes: &Nodes, node: &Node, folder: &str) -> Result<Vec<String>, Error> {
-    if nodes.exec(node, &["test", "-e", folder], None).await?.code != 0 {
-        return Ok(Vec::new());
-    }
-    let listed = nodes.run(node, &["ls", "-1A", folder], None).await?;
-    Ok(listed
-        .lines()
-        .map(|line| line.trim_end().to_owned())
-        .filter(|line| !line.is_empty())
-        .collect())
-}
-
 /// The identifier recorded after the last Ready.
-pub(super) fn recorded(work: Work<'_>) -> Result<Option<u64>, Error> {
+pub(crate) fn recorded(work: Work<'_>) -> Result<Option<u64>, Error> {
     let path = work.context.workspace.system_identifier();
     let Some(text) = private_file::read_text(&path)? else {
         return Ok(None);

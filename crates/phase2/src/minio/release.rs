@@ -1,6 +1,7 @@
 //! The server: root keys that we chose, the chart, and a wait that asks S3 (the chart has no probes).
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -12,16 +13,19 @@ use zeroize::Zeroizing;
 
 use super::buckets::BUCKETS;
 use super::s3::{Keys, PODS, S3, S3Error};
+use crate::credentials::{self, Credential};
 use crate::error::Error;
 use crate::helm_release::{self, ReleaseSpec};
 use crate::installer::{Installer, State, Work};
+use crate::names;
 use crate::smoke::{CheckResult, row};
 use crate::smoke_row;
 use crate::workloads::{Workload, release_and_workloads};
-use crate::{credentials, names};
 
 const TASK: &str = "minio";
 const SECRET: &str = "minio-root";
+const USER: &str = "the MinIO root user";
+const PASSWORD: &str = "the MinIO root password";
 const USER_KEY: &str = "rootUser";
 const PASSWORD_KEY: &str = "rootPassword";
 
@@ -139,8 +143,7 @@ async fn settle_keys(work: Work<'_>, outcome: &mut Outcome) -> Result<Keys, Erro
     let in_cluster = keys_in_cluster(work).await?;
     let with_password = in_cluster.as_ref().map(|keys| keys.password.clone());
     let user = credentials::settle(
-        "the MinIO root user",
-        &workspace.minio_user(),
+        credential(work, USER, &workspace.minio_user()),
         in_cluster.as_ref().map(|keys| keys.user.clone()),
         || SecretString::from(format!("root-{}", password::generate(12).expose_secret())),
         |user| {
@@ -156,8 +159,7 @@ async fn settle_keys(work: Work<'_>, outcome: &mut Outcome) -> Result<Keys, Erro
     )
     .await?;
     let password = credentials::settle(
-        "the MinIO root password",
-        &workspace.minio_password(),
+        credential(work, PASSWORD, &workspace.minio_password()),
         in_cluster.map(|keys| keys.password),
         || password::generate(40),
         |password| {
@@ -168,6 +170,41 @@ async fn settle_keys(work: Work<'_>, outcome: &mut Outcome) -> Result<Keys, Erro
     )
     .await?;
     Ok(Keys { user, password })
+}
+
+/// For pre-flight: refuses when there are two passwords and MinIO takes neither. The user is tried with the Secret's password, the password with the Secret's user.
+pub(crate) async fn try_passwords(work: Work<'_>) -> Result<(), Error> {
+    let Some(there) = keys_in_cluster(work).await? else {
+        return Ok(());
+    };
+    let workspace = &work.context.workspace;
+    let Keys { user, password } = &there;
+    credentials::try_both(
+        credential(work, USER, &workspace.minio_user()),
+        Some(user.clone()),
+        |user| async move {
+            let password = password.clone();
+            accepted(work, &Keys { user, password }).await
+        },
+    )
+    .await?;
+    credentials::try_both(
+        credential(work, PASSWORD, &workspace.minio_password()),
+        Some(password.clone()),
+        |password| async move {
+            let user = user.clone();
+            accepted(work, &Keys { user, password }).await
+        },
+    )
+    .await
+}
+
+fn credential<'a>(work: Work<'a>, what: &'a str, file: &'a Path) -> Credential<'a> {
+    Credential {
+        what,
+        file,
+        accepted: &work.context.accepted,
+    }
 }
 
 /// Whether the running server takes these keys. MinIO keeps its root keys in no data, so while none runs any will do.

@@ -5,10 +5,12 @@ use std::time::Duration;
 use blueprint_openbao::{Client, Health, InitFile, Journal};
 use blueprint_pipeline::Outcome;
 
-use super::decide::{Decision, Rows, Seen, decide};
+use super::decide::{Decision, Reason, Rows, Seen, decide};
 use super::session::{Session, open_when_answering};
 use super::{init_file, recover, refusal, storage};
+use crate::ambiguity::Way;
 use crate::error::Error;
+use crate::installation;
 use crate::installer::Work;
 
 /// What `bao operator init` does when nothing else is said.
@@ -21,6 +23,7 @@ const ROUNDS: usize = 6;
 pub(super) async fn bring_up(work: Work<'_>, outcome: &mut Outcome) -> Result<Session, Error> {
     let path = work.context.workspace.openbao_init();
     let journal = Journal::beside(&path);
+    let mut set_aside = false;
     for _ in 0..ROUNDS {
         let session = open_when_answering(work).await?;
         let identifier = storage::system_identifier(work).await?;
@@ -42,6 +45,13 @@ pub(super) async fn bring_up(work: Work<'_>, outcome: &mut Outcome) -> Result<Se
             Decision::RecoverLostInit => {
                 drop(session);
                 recover::start_over(work, outcome).await?;
+            }
+            Decision::Refuse(Reason::ServerWithoutKeys | Reason::RowsWithoutInit)
+                if work.context.accepted.contains(&Way::OpenbaoDataAside) && !set_aside =>
+            {
+                drop(session);
+                recover::set_data_aside(work, outcome).await?;
+                set_aside = true;
             }
             Decision::Refuse(reason) => {
                 return Err(refusal::refusal(
@@ -106,6 +116,7 @@ async fn init(
     };
     journal.answered(&raw)?;
     finish_answered(work, journal)?;
+    installation::remember(work).await;
     let path = work.context.workspace.openbao_init();
     outcome.changed(format!("initialised OpenBao ({SHARES} key shares, {THRESHOLD} unseal it); keys and root token in {}", path.display()));
     Ok(())

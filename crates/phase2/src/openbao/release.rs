@@ -206,6 +206,11 @@ pub(super) async fn wait_running(work: Work<'_>) -> Result<(), Error> {
     Ok(())
 }
 
+/// Whether its container runs at this moment.
+pub(super) async fn runs_now(work: Work<'_>) -> Result<bool, Error> {
+    Ok(runs(pod(work).await?.as_ref()) == Verdict::Ready)
+}
+
 async fn pod(work: Work<'_>) -> Result<Option<DynamicObject>, Error> {
     Ok(work
         .context

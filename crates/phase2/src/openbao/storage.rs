@@ -57,6 +57,19 @@ pub(super) async fn drop_tables(work: Work<'_>) -> Result<(), Error> {
         .map_err(|error| query_failed("drop OpenBao's empty beginnings", &error))
 }
 
+/// Moves the tables, with their indexes, into a schema of their own: nothing is deleted, and the server makes new ones at its next start. To be called only
+/// with the server stopped.
+pub(super) async fn set_tables_aside(work: Work<'_>, schema: &str) -> Result<(), Error> {
+    let connection = open(work).await?;
+    let moves = TABLES.map(|table| format!("alter table if exists {table} set schema {schema};"));
+    let statement = format!("begin; create schema {schema}; {} commit;", moves.join(" "));
+    connection
+        .client
+        .batch_execute(&statement)
+        .await
+        .map_err(|error| query_failed("move OpenBao's tables aside", &error))
+}
+
 /// PostgreSQL's system identifier, as the operator reports it.
 pub(super) async fn system_identifier(work: Work<'_>) -> Result<String, Error> {
     let api_version = "postgresql.cnpg.io/v1";

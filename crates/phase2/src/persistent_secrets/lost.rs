@@ -5,6 +5,7 @@ use kube::api::DynamicObject;
 use serde_json::Value;
 
 use super::plan::RAILS;
+use crate::ambiguity::Way;
 use crate::context::Context;
 use crate::error::Error;
 use crate::kind_node_trust::kubernetes_nodes;
@@ -46,6 +47,31 @@ pub(super) async fn check(context: &Context) -> Result<Option<String>, Error> {
     {
         return Ok(None);
     }
+    let Some((found, path)) = look(context).await? else {
+        return Ok(None);
+    };
+    match found {
+        Traces::Repositories if context.accepted.contains(&Way::NewGitlabKeys) => {
+            Ok(Some(format!(
+                "GitLab's keys are lost and there are repositories in {path}: new keys are minted, as accepted"
+            )))
+        }
+        Traces::None => Ok(None),
+        Traces::Started => Ok(Some(format!(
+            "GitLab ran on these volumes before and its keys are lost; {path} holds no repository, so new keys are minted"
+        ))),
+        Traces::Repositories => Err(refusal(context, &path)),
+    }
+}
+
+/// Whether Gitaly's volume holds repositories; `false` where no node can be asked.
+pub(crate) async fn repositories(context: &Context) -> Result<bool, Error> {
+    let found = look(context).await?;
+    Ok(found.is_some_and(|(traces, _)| traces == Traces::Repositories))
+}
+
+/// Looks through a node; `None` where none can be asked.
+async fn look(context: &Context) -> Result<Option<(Traces, String)>, Error> {
     let (Some(nodes), Some(path)) = (&context.nodes, gitaly_folder(context)?) else {
         return Ok(None);
     };
@@ -53,13 +79,7 @@ pub(super) async fn check(context: &Context) -> Result<Option<String>, Error> {
         return Ok(None);
     };
     let listing = nodes.exec(&node, &["ls", "-A", &path], None).await?;
-    match traces(&listing.stdout) {
-        Traces::None => Ok(None),
-        Traces::Started => Ok(Some(format!(
-            "GitLab ran on these volumes before and its keys are lost; {path} holds no repository, so new keys are minted"
-        ))),
-        Traces::Repositories => Err(refusal(context, &path)),
-    }
+    Ok(Some((traces(&listing.stdout), path)))
 }
 
 /// From persistent-volumes.yaml: the host path of the volume whose claim is Gitaly's.
@@ -94,8 +114,11 @@ fn refusal(context: &Context, path: &str) -> Error {
             names::GITLAB
         ),
         hint: format!(
-            "put the snapshot back and run `blueprint up`; if the data is not wanted, move {path} and PostgreSQL's folder beside it away on the host, and start anew; \
-             `blueprint up --skip secrets-restore` goes on with new keys: tokens, CI variables and two-factor logins in the old database are lost then"
+            "put the snapshot back and run `blueprint up`; or `blueprint up --accept {}`, which {}; or `blueprint up --accept {}` on a new cluster, which {}",
+            Way::NewGitlabKeys.id(),
+            Way::NewGitlabKeys.meaning(),
+            Way::VolumesAside.id(),
+            Way::VolumesAside.meaning()
         ),
     }
 }

@@ -6,7 +6,7 @@ use blueprint_cluster::secret::SecretRead;
 use blueprint_safekeeping::snapshot::{Snapshot, SnapshotSecret};
 
 /// Rails' keys: without the right ones no encrypted column of the database can be read again. The chart's job mints new ones without a word where its `yq` fails.
-pub(super) const RAILS: &str = "gitlab-rails-secret";
+pub(crate) const RAILS: &str = "gitlab-rails-secret";
 
 /// What to do with one Secret.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -68,6 +68,23 @@ pub(crate) async fn running(nodes: &Nodes) -> Result<Vec<Node>, Error> {
     Ok(running)
 }
 
+/// Names in a folder, without `lost+found`; none when it does not exist. Any other trouble is an error: what can't be read must not count as empty.
+pub(crate) async fn entries(
+    nodes: &Nodes,
+    node: &Node,
+    folder: &str,
+) -> Result<Vec<String>, Error> {
+    if nodes.exec(node, &["test", "-e", folder], None).await?.code != 0 {
+        return Ok(Vec::new());
+    }
+    let listed = nodes.run(node, &["ls", "-1A", folder], None).await?;
+    Ok(listed
+        .lines()
+        .map(|line| line.trim_end().to_owned())
+        .filter(|line| !line.is_empty() && line != "lost+found")
+        .collect())
+}
+
 async fn prepare_one(
     nodes: &Nodes,
     node: &Node,

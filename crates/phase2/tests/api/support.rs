@@ -99,6 +99,7 @@ impl Fixture {
             workspace: self.workspace(),
             nodes: None,
             no_engine: Some("none in this test".to_owned()),
+            accepted: Vec::new(),
         }
     }
 

@@ -151,3 +151,18 @@ proptest::proptest! {
         proptest::prop_assert_eq!(back.as_slice(), bytes.as_slice());
     }
 }
+
+#[test]
+fn a_file_is_set_aside_whole_and_never_onto_another() {
+    let home = tempfile::tempdir().unwrap();
+    let (file, folder) = (home.path().join("keys.json"), home.path().join("aside"));
+    assert!(!set_aside(&file, &folder).unwrap());
+    write(&file, b"one").unwrap();
+    assert!(set_aside(&file, &folder).unwrap());
+    assert_eq!(fs::read(folder.join("keys.json")).unwrap(), b"one");
+    assert!(!file.exists());
+    write(&file, b"two").unwrap();
+    assert!(set_aside(&file, &folder).is_err());
+    assert_eq!(fs::read(&file).unwrap(), b"two");
+    assert_eq!(fs::read(folder.join("keys.json")).unwrap(), b"one");
+}
