@@ -65,6 +65,41 @@ impl Run {
         Ok(())
     }
 
+    pub(super) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Ctrl-C.
+    pub(super) fn interrupt(&self) -> Result<()> {
+        signal("-INT", &self.pid().to_string())
+    }
+
+    /// Its exit code, once it has ended.
+    pub(super) fn ended(&mut self, within: Duration) -> Result<Option<i32>> {
+        let begun = Instant::now();
+        loop {
+            if let Some(status) = self
+                .child
+                .try_wait()
+                .file("wait for", Path::new("blueprint"))?
+            {
+                return Ok(status.code());
+            }
+            if begun.elapsed() > within {
+                return Err(Error::unmet(
+                    format!("`up` had not ended after {} s", within.as_secs()),
+                    format!("its events are in {}", self.log.display()),
+                ));
+            }
+            thread::sleep(POLL);
+        }
+    }
+
+    /// All it told so far.
+    pub(super) fn events(&self) -> String {
+        fs::read_to_string(&self.log).unwrap_or_default()
+    }
+
     pub(super) fn kill(mut self) -> Result<()> {
         let ended = self.child.try_wait().ok().flatten();
         if ended.is_some() {
@@ -89,6 +124,10 @@ impl Drop for Run {
     }
 }
 
+pub(super) fn signal(name: &str, pid: &str) -> Result<()> {
+    Process::new("kill").args([name, pid]).output().map(drop)
+}
+
 fn told(events: &str, task: &str, words: &str) -> bool {
     let task = format!("\"task\":\"{task}\"");
     events
@@ -111,7 +150,7 @@ impl FrozenHelm {
         let helm = Self {
             pid: text.trim().to_owned(),
         };
-        Process::new("kill").args(["-STOP", &helm.pid]).output()?;
+        signal("-STOP", &helm.pid)?;
         Ok(helm)
     }
 

@@ -1,9 +1,11 @@
 //! `cargo xtask e2e`: what must be true of a real cluster, judged by kubectl, curl and psql, not by blueprint.
 
+mod ambiguous;
 mod crashes;
 mod crates;
 mod data;
 mod identity;
+mod interrupted;
 mod killed_run;
 mod needles;
 mod network;
@@ -41,6 +43,7 @@ struct Check {
 const CHECKS: &[Check] = &[
     vital("cluster-up", pipeline::cluster_up),
     check("half-written-pgdata", refusals::half_written_pgdata),
+    check("ambiguous-states", ambiguous::before_the_first_up),
     vital("up-green", pipeline::up_is_green),
     check(
         "up-again-changes-nothing",
@@ -65,6 +68,9 @@ const CHECKS: &[Check] = &[
         "refused-before-anything-changes",
         refusals::refused_before_anything_changes,
     ),
+    check("ambiguous-states-running", ambiguous::while_it_runs),
+    check("two-runs-at-once", interrupted::two_runs_at_once),
+    check("interrupted", interrupted::interrupted),
     check("one-release-changes", version_change::one_release_changes),
     check(
         "identity-survives-recreation",

@@ -265,22 +265,23 @@ impl Drop for HalfWritten {
 }
 
 /// A copy of the workspace, without the data: what is spoilt in it is not missed.
-struct Place {
+pub(super) struct Place {
     _folder: tempfile::TempDir,
-    root: PathBuf,
+    pub(super) root: PathBuf,
     kubeconfig: PathBuf,
 }
 
 impl Place {
-    fn copy_of(scene: &Scene) -> Result<Self> {
+    pub(super) fn copy_of(scene: &Scene) -> Result<Self> {
         let folder = scene.lab.scratch()?;
         let root = folder.path().join("workspace");
         let checkout = scene.lab.checkout();
         for name in ["helm-charts", "kind", "phase2", "secrets", "tls"] {
-            copy(
-                &checkout.join("infra").join(name),
-                &root.join("infra").join(name),
-            )?;
+            let from = checkout.join("infra").join(name);
+            // Before the first run there is neither secrets nor tls.
+            if from.exists() {
+                copy(&from, &root.join("infra").join(name))?;
+            }
         }
         copy(&checkout.join("VERSIONS.json"), &root.join("VERSIONS.json"))?;
         if checkout.join("blueprint.yaml").exists() {
