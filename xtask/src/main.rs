@@ -10,6 +10,8 @@ mod cluster;
 mod debian;
 mod docker;
 mod docker_engine;
+#[cfg(test)]
+mod documents;
 mod e2e;
 mod error;
 mod go_binaries;

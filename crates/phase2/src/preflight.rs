@@ -101,6 +101,10 @@ pub async fn checks(work: Work<'_>) -> Vec<Check> {
     all.extend(ambiguous);
     all.extend(workspace::checks(context));
     all.push(credentials::check(&context.workspace));
+    all.push(credentials::certificates(
+        &context.workspace,
+        &context.settings.domain,
+    ));
     all.extend(artifacts);
     all
 }

@@ -154,6 +154,14 @@ pub fn ca_pem(workspace: &Workspace) -> Result<String, Error> {
     })
 }
 
+/// For pre-flight: the refusal of step 9, where the files do not fit together. Nothing is changed.
+pub(crate) fn check(workspace: &Workspace, domain: &str) -> Result<(), Error> {
+    match inspect::decide(&read(workspace)?, domain, now()) {
+        Decision::Refuse { expected, found } => Err(refusal(workspace, expected, found)),
+        _ => Ok(()),
+    }
+}
+
 /// Seconds until the certificate on disk becomes valid (0 when it is); `None` when there is none that can be read.
 pub(crate) fn starts_in(workspace: &Workspace) -> Option<i64> {
     let certificate = read(workspace).ok()?.certificate?;

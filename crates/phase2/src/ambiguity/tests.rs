@@ -319,3 +319,25 @@ fn ways_are_found_by_their_ids_and_no_two_share_one() {
     }
     assert_eq!(Way::by_id("pgdata"), None);
 }
+
+#[test]
+fn every_state_and_every_way_is_documented() {
+    let document = include_str!("../../../../docs/identity.md");
+    for way in Way::ALL {
+        let row = format!("| `{}` | {} |", way.id(), way.meaning());
+        assert!(document.contains(&row), "{row}");
+    }
+    for state in [
+        State::HalfWrittenPgdata,
+        State::OtherDatabase,
+        State::SecretsWithoutVolumes,
+        State::VolumesWithoutSecrets,
+        State::KeysWithoutServer,
+        State::ServerWithoutKeys,
+        State::ForeignVolumes,
+        State::TwoPasswords,
+    ] {
+        let row = format!("\n| {} | ", state.name());
+        assert!(document.contains(&row), "{row}");
+    }
+}

@@ -7,9 +7,12 @@ use blueprint_safekeeping::private_file;
 use blueprint_safekeeping::snapshot::Snapshot;
 
 use super::Check;
+use crate::error::Error;
 use crate::role_passwords;
+use crate::wildcard_certs;
 use crate::workspace::Workspace;
 
+const CERTIFICATES: &str = "certificates fit together";
 const READABLE: &str = "private files are whole";
 
 pub(super) fn check(workspace: &Workspace) -> Check {
@@ -45,6 +48,20 @@ pub(super) fn check(workspace: &Workspace) -> Check {
                 .join("; "),
             hint.clone(),
         ),
+    }
+}
+
+/// Certificates that do not fit together stop the run before step 9 would.
+pub(super) fn certificates(workspace: &Workspace, domain: &str) -> Check {
+    match wildcard_certs::check(workspace, domain) {
+        Ok(()) => Check::passed(CERTIFICATES, "those that exist do"),
+        Err(Error::Refused {
+            summary,
+            expected,
+            found,
+            hint,
+        }) => Check::short(CERTIFICATES, expected, format!("{summary}: {found}"), hint),
+        Err(error) => Check::noted(CERTIFICATES, error.to_string()),
     }
 }
 
@@ -95,6 +112,17 @@ mod tests {
             "{\"gitlab\": \"s3cr"
         )));
         assert!(stops(judge(Workspace::role_passwords, "[]")));
+    }
+
+    #[test]
+    fn certificates_that_do_not_fit_together_were_found_only_in_step_9() {
+        let folder = tempfile::tempdir().unwrap();
+        let workspace = Workspace::at(folder.path());
+        private_file::write(&workspace.wildcard().join("key.pem"), b"a lone key").unwrap();
+        let Check::Short(short) = certificates(&workspace, "local.example.net") else {
+            panic!("pre-flight must stop for it");
+        };
+        assert!(short.found.contains("only key.pem"), "{}", short.found);
     }
 
     #[test]
