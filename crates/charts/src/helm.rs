@@ -9,6 +9,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use blueprint_failpoint::failpoint;
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
@@ -324,12 +325,15 @@ impl Helm {
                 state: "being changed by a helm that still runs".to_owned(),
             });
         };
+        failpoint!(before, "helm", "{action} {release}");
         let values_file = slot.values_file();
         if let Some(values) = values {
             process::write_private(&values_file, values).map_err(io())?;
+            failpoint!(after, "write", "values of {release}");
         }
         let command = self.command(arguments(&values_file)).map_err(io())?;
-        let ended = slot.run(command, begun).await.map_err(io())?;
+        let ended = slot.run(command, begun, action).await.map_err(io())?;
+        failpoint!(after, "helm", "{action} {release}");
         if ended.success {
             Ok(())
         } else {

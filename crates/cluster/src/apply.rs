@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use backon::{ConstantBuilder, Retryable};
+use blueprint_failpoint::failpoint;
 use kube::api::{Api, DynamicObject, Patch, PatchParams};
 use serde_json::Value;
 
@@ -47,6 +48,7 @@ impl Cluster {
         let api = self.api_for_one(&kind, identity.namespace, identity.name)?;
         let what = identity.describe();
         let before = resource_version(&api, &what, identity.name).await?;
+        failpoint!(before, "apply", "{what}");
         // Only the metadata comes back: a CRD's body is a megabyte.
         let after = patiently(&format!("apply {what}"), || async {
             let parameters = PatchParams::apply(manager).force();
@@ -54,6 +56,7 @@ impl Cluster {
                 .await
         })
         .await?;
+        failpoint!(after, "apply", "{what}");
         Ok(match before {
             None => Change::Created(what),
             Some(before) if after.metadata.resource_version.as_ref() == Some(&before) => {
@@ -88,6 +91,7 @@ impl Cluster {
         let api = self.api_for_one(&known, namespace, name)?;
         let what = describe(kind, namespace, name);
         let before = resource_version(&api, &what, name).await?;
+        failpoint!(before, "patch", "{what}");
         let after = patiently(&format!("patch {what}"), || async {
             let parameters = PatchParams {
                 field_manager: Some(crate::FIELD_MANAGER.to_owned()),
@@ -97,6 +101,7 @@ impl Cluster {
                 .await
         })
         .await?;
+        failpoint!(after, "patch", "{what}");
         Ok(after.metadata.resource_version != before)
     }
 

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use blueprint_failpoint::failpoint;
 use jiff::Timestamp;
 use kube::api::{DeleteParams, DynamicObject, Patch, PatchParams};
 use serde_json::{Value, json};
@@ -38,10 +39,12 @@ impl Cluster {
         else {
             return Ok(false);
         };
+        failpoint!(before, "delete", "{what}");
         patiently(&format!("delete {what}"), || async {
             Answer::optional(api.delete(name, &DeleteParams::background()).await)
         })
         .await?;
+        failpoint!(after, "delete", "{what}");
         let mut watch = ObjectWatch::new(self, api_version, kind, namespace, name);
         let mut blocker = "it is still there".to_owned();
         loop {
@@ -81,10 +84,12 @@ impl Cluster {
         let what = describe(kind, Some(namespace), name);
         let patch = Patch::Merge(patch);
         let parameters = PatchParams::default();
+        failpoint!(before, "restart", "{what}");
         patiently(&format!("restart {what}"), || {
             api.patch_metadata(name, &parameters, &patch)
         })
         .await?;
+        failpoint!(after, "restart", "{what}");
         Ok(())
     }
 }

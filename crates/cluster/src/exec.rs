@@ -1,5 +1,6 @@
 //! Commands in pods.
 
+use blueprint_failpoint::failpoint;
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Status;
 use kube::api::{Api, AttachParams, AttachedProcess};
@@ -50,14 +51,17 @@ impl Cluster {
         };
         let place = format!("pod {namespace}/{pod}");
         let words = command.first().copied().unwrap_or_default();
+        failpoint!(before, "exec", "{words} in {place}");
         let process = patiently(&format!("run {words} in {place}"), || {
             api.exec(pod, command.iter().copied(), &parameters)
         })
         .await?;
         let action = format!("run {words} in {place} to its end");
-        converse(process, stdin)
+        let output = converse(process, stdin)
             .await
-            .map_err(|source| Error::Stream { action, source })
+            .map_err(|source| Error::Stream { action, source })?;
+        failpoint!(after, "exec", "{words} in {place}");
+        Ok(output)
     }
 }
 

@@ -182,3 +182,30 @@ async fn the_context_is_usable_although_the_environment_names_a_proxy() {
     assert_eq!(chosen.file, Some(file));
     assert_eq!(chosen.config().await.unwrap().proxy_url, None);
 }
+
+#[test]
+fn fuzz_kubeconfig() {
+    let kinds = b"apiVersion: v1\nkind: Config\nclusters:\n- cluster:\n    certificate-authority-data: AAAA\n    server: https://127.0.0.1:6443\n  name: kind-blueprint\n\
+        contexts:\n- context:\n    cluster: kind-blueprint\n    user: kind-blueprint\n  name: kind-blueprint\ncurrent-context: kind-blueprint\npreferences: {}\n\
+        users:\n- name: kind-blueprint\n  user:\n    client-certificate-data: AAAA\n    client-key-data: AAAA\n";
+    blueprint_fuzzing::fuzz("kubeconfig", &[kinds], |bytes| {
+        let result = Kubeconfig::from_yaml(&String::from_utf8_lossy(bytes));
+        match &result {
+            Ok(config) => {
+                if let Ok(context) = decided(None, None, config) {
+                    assert!(context.starts_with(KIND));
+                    let _ = holds_all_of(config, &context);
+                }
+                let servers = config
+                    .clusters
+                    .iter()
+                    .filter_map(|named| named.cluster.as_ref()?.server.as_deref());
+                for server in servers {
+                    let _ = is_near(server, "example.net,.lan");
+                }
+            }
+            Err(error) => assert!(!words(error).is_empty()),
+        }
+        (&result).into()
+    });
+}

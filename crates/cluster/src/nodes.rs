@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::net::IpAddr;
 
+use blueprint_failpoint::failpoint;
 use bollard::models::{ContainerSummary, ContainerSummaryStateEnum};
 use bollard::query_parameters::ListContainersOptions;
 
@@ -41,14 +42,18 @@ const NETWORK: &str = "kind";
 const NO_SUCH_FILE: i64 = 44;
 /// `$1` is the path.
 const READ: &str = r#"test -e "$1" || exit 44; exec cat -- "$1""#;
-/// `$1` is the path, `$2` the mode, `$3` the length: input that was cut off must not pass for the file. In place, because /etc/hosts is a mount.
+/// `$1` is the path, `$2` the mode, `$3` the length. All of the input is there before the file is touched: a run that is killed meanwhile cuts the input off,
+/// and what stood in the file is somebody else's as well. In place, because /etc/hosts is a mount.
 const WRITE: &str = r#"set -e
-mkdir -p -- "$(dirname -- "$1")"
 umask 077
-cat > "$1"
-chmod "$2" "$1"
-written=$(wc -c < "$1")
-test "$written" -eq "$3" || { echo "wrote $written of $3 bytes" >&2; exit 1; }"#;
+new=$(mktemp)
+trap 'rm -f -- "$new"' EXIT
+cat > "$new"
+given=$(wc -c < "$new")
+test "$given" -eq "$3" || { echo "got $given of $3 bytes" >&2; exit 1; }
+mkdir -p -- "$(dirname -- "$1")"
+cat "$new" > "$1"
+chmod "$2" "$1""#;
 
 impl Nodes {
     /// Connects to the engine's socket: `DOCKER_HOST` if it is `unix://`, else the engine's usual sockets (Docker, rootless Docker, Podman), and pings it.
@@ -133,6 +138,14 @@ impl Nodes {
         Ok(String::from_utf8_lossy(&raw.stdout).into_owned())
     }
 
+    /// [`Self::run`] for a command that changes the node; `command` holds no secret and nothing that differs between runs.
+    pub async fn change(&self, node: &Node, command: &[&str]) -> Result<String, Error> {
+        failpoint!(before, "run", "{} on {}", command.join(" "), node.name);
+        let said = self.run(node, command, None).await?;
+        failpoint!(after, "run", "{} on {}", command.join(" "), node.name);
+        Ok(said)
+    }
+
     /// A file's bytes; `None` if there is none.
     pub async fn read_file(&self, node: &Node, path: &str) -> Result<Option<Vec<u8>>, Error> {
         let raw = self
@@ -164,6 +177,7 @@ impl Nodes {
             }
         }
         let length = bytes.len().to_string();
+        failpoint!(before, "write", "{path} on {}", node.name);
         let raw = self
             .exec_raw(
                 node,
@@ -174,6 +188,7 @@ impl Nodes {
         if raw.code != 0 {
             return Err(failed(node, &["write", path], &raw));
         }
+        failpoint!(after, "write", "{path} on {}", node.name);
         Ok(true)
     }
 

@@ -97,7 +97,7 @@ fn input_that_was_cut_off_is_noticed() {
     assert!(!output.status.success());
     assert_eq!(
         String::from_utf8_lossy(&output.stderr).trim(),
-        "wrote 5 of 9 bytes"
+        "got 5 of 9 bytes"
     );
 }
 
@@ -132,4 +132,14 @@ async fn a_stopped_node_is_not_asked() {
             .contains("stopped"),
         "{error}"
     );
+}
+
+#[test]
+fn a_write_that_is_cut_off_leaves_the_foreign_lines() {
+    let folder = tempfile::tempdir().unwrap();
+    let hosts = folder.path().join("hosts");
+    fs::write(&hosts, "127.0.0.1 localhost\n").unwrap();
+    let cut_off = sh(WRITE, &[text(&hosts), "644", "40"], b"10.96.");
+    assert!(!cut_off.status.success());
+    assert_eq!(fs::read_to_string(&hosts).unwrap(), "127.0.0.1 localhost\n");
 }

@@ -9,6 +9,7 @@ mod holder;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use blueprint_failpoint::failpoint;
 use jiff::Timestamp;
 use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
@@ -134,6 +135,7 @@ impl RunLease {
         let api = Api::<Lease>::namespaced(cluster.client(), NAMESPACE);
         let mut took_over = None;
         for _ in 0..ROUNDS {
+            failpoint!(before, "take", "Lease {NAMESPACE}/{NAME}");
             let made = asked("take the cluster's lock", async {
                 match api.create(&PostParams::default(), &lease(&here)).await {
                     Err(kube::Error::Api(status)) if status.code == 409 => Ok(None),
@@ -142,6 +144,7 @@ impl RunLease {
             })
             .await?;
             if let Some(made) = made {
+                failpoint!(after, "take", "Lease {NAMESPACE}/{NAME}");
                 return Ok(Self::held(api, here, &made, took_over));
             }
             let there = asked("read the cluster's lock", async {
@@ -302,6 +305,7 @@ async fn remove(api: &Api<Lease>, meant: &ObjectMeta) -> Result<(), LeaseError> 
         }),
         ..DeleteParams::default()
     };
+    failpoint!(before, "free", "Lease {NAMESPACE}/{NAME}");
     asked("free the cluster's lock", async {
         match api.delete(NAME, &parameters).await {
             // Gone, or another one by now: the next look tells.
@@ -309,7 +313,9 @@ async fn remove(api: &Api<Lease>, meant: &ObjectMeta) -> Result<(), LeaseError> 
             other => other.map(drop),
         }
     })
-    .await
+    .await?;
+    failpoint!(after, "free", "Lease {NAMESPACE}/{NAME}");
+    Ok(())
 }
 
 /// Renews until the Lease is somebody else's. An API server that does not answer is asked again: whoever took the Lease meanwhile is seen when it does.

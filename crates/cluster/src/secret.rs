@@ -5,6 +5,7 @@ use std::fmt;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use blueprint_failpoint::failpoint;
 use k8s_openapi::api::core::v1::Secret;
 use kube::Resource;
 use kube::api::{Api, Patch, PatchParams, Request};
@@ -102,6 +103,7 @@ impl Cluster {
         })
         .await?;
         let (manifest, encoded) = manifest(secret);
+        failpoint!(before, "apply", "{what}");
         let after = patiently(&format!("apply {what}"), || async {
             let parameters = PatchParams::apply(crate::FIELD_MANAGER).force();
             api.patch_metadata(&secret.name, &parameters, &Patch::Apply(&manifest))
@@ -109,6 +111,7 @@ impl Cluster {
         })
         .await
         .map_err(|error| redact(error, secret, &encoded))?;
+        failpoint!(after, "apply", "{what}");
         Ok(match before {
             None => Change::Created(what),
             Some(before) if before.metadata.resource_version == after.metadata.resource_version => {

@@ -5,6 +5,7 @@ use std::fmt;
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use blueprint_failpoint::failpoint;
 use reqwest::header::HeaderValue;
 use reqwest::{Method, RequestBuilder, Response, StatusCode};
 use secrecy::{ExposeSecret as _, SecretString};
@@ -171,7 +172,10 @@ impl Client {
         let request = self
             .request(Method::PUT, operation)
             .json(&json!({"secret_shares": shares, "secret_threshold": threshold}));
-        self.call(request, operation).await
+        failpoint!(before, "ask OpenBao", "{operation}");
+        let answer = self.call(request, operation).await?;
+        failpoint!(after, "ask OpenBao", "{operation}");
+        Ok(answer)
     }
 
     /// `PUT sys/unseal` with one key share (base64 or hex).
@@ -182,7 +186,9 @@ impl Client {
             &wire::Key { key },
             operation,
         )?;
+        failpoint!(before, "ask OpenBao", "{operation}");
         let body = self.call(request, operation).await?;
+        failpoint!(after, "ask OpenBao", "{operation}");
         wire::parse(&body, operation)
     }
 
@@ -206,6 +212,7 @@ impl Client {
         let request = self
             .request(Method::POST, &operation)
             .json(&json!({"type": "kv", "options": {"version": "2"}}));
+        failpoint!(before, "ask OpenBao", "{operation}");
         let made = match self.call(request, &operation).await {
             Ok(_) => true,
             // Someone mounted it in between: 400 `path is already in use`. What it is counts.
@@ -216,6 +223,7 @@ impl Client {
             }) if messages.iter().any(|text| text.contains("already in use")) => false,
             Err(error) => return Err(error),
         };
+        failpoint!(after, "ask OpenBao", "{operation}");
         match self.mounts().await?.get(&key) {
             Some(mount) => as_kv2(&key, mount).map(|()| made),
             None => Err(Error::Malformed {
@@ -261,7 +269,10 @@ impl Client {
             },
             &operation,
         )?;
-        self.call(request, &operation).await.map(|_| ())
+        failpoint!(before, "ask OpenBao", "{operation}");
+        self.call(request, &operation).await?;
+        failpoint!(after, "ask OpenBao", "{operation}");
+        Ok(())
     }
 
     /// Whether the token is accepted (`auth/token/lookup-self`).

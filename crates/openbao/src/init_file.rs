@@ -274,6 +274,22 @@ mod tests {
         assert!(!text.contains("hush") && !text.contains(&key(1)), "{text}");
     }
 
+    #[test]
+    fn fuzz_init_file() {
+        let raw = raw(&[key(1), key(2), key(3)]);
+        let cli = json!({"unseal_keys_b64": [key(1), key(2)], "unseal_keys_hex": ["01"], "unseal_shares": 2, "unseal_threshold": 1, "root_token": "s.hush"});
+        let cli = format!("{cli:#}\n");
+        blueprint_fuzzing::fuzz("openbao-init.json", &[&raw, cli.as_bytes()], |bytes| {
+            let result = parse(bytes, None);
+            if let Ok(file) = &result {
+                let keys = u32::try_from(file.unseal_keys.len()).unwrap();
+                assert!((1..=keys).contains(&file.threshold));
+                assert!(!file.root_token.expose_secret().is_empty());
+            }
+            (&result).into()
+        });
+    }
+
     proptest! {
         #[test]
         fn arbitrary_bytes_never_panic(bytes: Vec<u8>) {

@@ -36,6 +36,10 @@ impl Journal {
         }
     }
 
+    pub(crate) fn init_file(&self) -> &Path {
+        &self.init_file
+    }
+
     /// What is on disk.
     ///
     /// The init file outranks an answer, and an answer an intention: the later file was written while the earlier ones still stood.

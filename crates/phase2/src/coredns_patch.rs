@@ -27,6 +27,8 @@ const KUBE_SYSTEM: &str = "kube-system";
 const REFERENCE: &str = "gitlab-gateway-service.yaml";
 /// On the pod template: the digest of our lines. A new value rolls the pods; a run that was cut off before it finds the old one and goes on.
 const ANNOTATION: &str = "blueprint/corefile";
+/// On the Service: the digest that a pod has resolved a name with. A run that was cut off between the edit and the proof finds none, and proves it.
+const PROVEN: &str = "blueprint.dev/resolves";
 const ROLLOUT: Duration = Duration::from_mins(3);
 
 /// The smoke row that the facts add to the table.
@@ -99,11 +101,15 @@ impl Installer for CoreDnsPatch {
 
     async fn inspect(&self, work: Work<'_>) -> Result<State, Error> {
         let context = work.context;
-        let service = context
-            .cluster
-            .get("v1", "Service", Some(names::GITLAB), names::GATEWAY_SERVICE)
-            .await?;
+        let service = gateway_service(context).await?;
         let mut differs = Vec::new();
+        let edits = edits(context).await?;
+        let proven = service
+            .as_ref()
+            .is_some_and(|service| is_proven(service, &edits));
+        if service.is_some() && !proven {
+            differs.push("no pod has resolved a name since".to_owned());
+        }
         if service.is_none() {
             differs.push(format!(
                 "Service {}/{} is missing",
@@ -111,7 +117,7 @@ impl Installer for CoreDnsPatch {
                 names::GATEWAY_SERVICE
             ));
         }
-        for edit in edits(context).await? {
+        for edit in edits {
             if edit.current != edit.wanted {
                 differs.push(format!(
                     "ConfigMap {KUBE_SYSTEM}/{} lacks the rewrite",
@@ -141,12 +147,22 @@ impl Installer for CoreDnsPatch {
         for edit in &edits {
             patch(work, edit, &mut outcome).await?;
         }
-        if !outcome.changes.is_empty() {
+        let gateway = gateway_service(context).await?;
+        let proven = gateway
+            .as_ref()
+            .is_some_and(|service| is_proven(service, &edits));
+        if !outcome.changes.is_empty() || !proven {
             let name = context.settings.host("gitlab");
             let address = gateway_address(context).await?;
             work.progress.say(format!("asking for {name} from a pod"));
             probe::resolve_from_pod(work, &name, &address).await?;
             outcome.note(format!("{name} resolves to {address} from a pod"));
+            let mark = json!({"metadata": {"annotations": {PROVEN: proof(&edits)}}});
+            let (namespace, name) = (Some(names::GITLAB), names::GATEWAY_SERVICE);
+            context
+                .cluster
+                .merge_patch("v1", "Service", namespace, name, &mark)
+                .await?;
         }
         Ok(outcome)
     }
@@ -159,13 +175,28 @@ impl Installer for CoreDnsPatch {
     }
 }
 
-/// ClusterIP of Service gitlab-gateway.
-pub async fn gateway_address(context: &Context) -> Result<String, Error> {
-    let service = context
+async fn gateway_service(context: &Context) -> Result<Option<DynamicObject>, Error> {
+    let found = context
         .cluster
         .get("v1", "Service", Some(names::GITLAB), names::GATEWAY_SERVICE)
         .await?;
-    service
+    Ok(found)
+}
+
+fn is_proven(service: &DynamicObject, edits: &[Edit]) -> bool {
+    let annotations = service.metadata.annotations.as_ref();
+    annotations.and_then(|all| all.get(PROVEN)) == Some(&proof(edits))
+}
+
+/// Of all edits together.
+fn proof(edits: &[Edit]) -> String {
+    edits.iter().map(Edit::digest).collect::<Vec<_>>().join("-")
+}
+
+/// ClusterIP of Service gitlab-gateway.
+pub async fn gateway_address(context: &Context) -> Result<String, Error> {
+    gateway_service(context)
+        .await?
         .as_ref()
         .and_then(|service| service.data.pointer("/spec/clusterIP"))
         .and_then(|address| address.as_str())

@@ -68,6 +68,15 @@ pub enum Error {
     },
 }
 
+impl From<blueprint_openbao::InitialiseError> for Error {
+    fn from(error: blueprint_openbao::InitialiseError) -> Self {
+        match error {
+            blueprint_openbao::InitialiseError::Server(error) => error.into(),
+            blueprint_openbao::InitialiseError::File(error) => error.into(),
+        }
+    }
+}
+
 impl Error {
     /// In the pipeline's words: summary, causes (the source chain), hint (own one or the failure map's), evidence.
     pub fn into_failure(self, task: &str) -> Failure {

@@ -19,6 +19,8 @@ use containerd::{CERTS_D, Registry};
 
 const CONFIG: &str = "/etc/containerd/config.toml";
 const CANDIDATE: &str = "/etc/containerd/config.toml.blueprint";
+/// There while the file has been changed and containerd has not been restarted since.
+const RESTART_DUE: &str = "/etc/containerd/blueprint-restart-due";
 const HOSTS: [&str; 4] = ["gitlab", "registry", "kas", "minio"];
 
 /// The smoke row that the facts add to the table.
@@ -152,7 +154,7 @@ async fn ensure_config_path(nodes: &Nodes, node: &Node) -> Result<Option<String>
         .run(node, &["containerd", "config", "dump"], None)
         .await?;
     match containerd::judge(&dump) {
-        Registry::Ready => Ok(None),
+        Registry::Ready => finish_restart(nodes, node).await,
         Registry::Missing => add_config_path(nodes, node).await.map(Some),
         Registry::Elsewhere(path) => Err(refusal(node, &format!("it is {path}"))),
         Registry::Mirrors(table) => Err(refusal(
@@ -184,23 +186,43 @@ async fn add_config_path(nodes: &Nodes, node: &Node) -> Result<String, Error> {
             None,
         )
         .await;
-    nodes.run(node, &["rm", "-f", CANDIDATE], None).await?;
+    nodes.change(node, &["rm", "-f", CANDIDATE]).await?;
     if containerd::judge(&dump?.stdout) != Registry::Ready {
         return Err(refusal(
             node,
             "containerd does not take it when it is added",
         ));
     }
+    // A run that is cut off between the two would leave a containerd that has not read what its file says by now.
+    nodes.write_file(node, RESTART_DUE, b"\n", 0o644).await?;
     nodes
         .write_file(node, CONFIG, candidate.as_bytes(), 0o644)
         .await?;
-    nodes
-        .run(node, &["systemctl", "restart", "containerd"], None)
-        .await?;
+    restart(nodes, node).await?;
     Ok(format!(
         "set config_path in {CONFIG} on {} and restarted containerd",
         node.name
     ))
+}
+
+/// The restart that a run which was cut off still owes.
+async fn finish_restart(nodes: &Nodes, node: &Node) -> Result<Option<String>, Error> {
+    if nodes.read_file(node, RESTART_DUE).await?.is_none() {
+        return Ok(None);
+    }
+    restart(nodes, node).await?;
+    Ok(Some(format!(
+        "restarted containerd on {}, which an earlier run was kept from",
+        node.name
+    )))
+}
+
+async fn restart(nodes: &Nodes, node: &Node) -> Result<(), Error> {
+    nodes
+        .change(node, &["systemctl", "restart", "containerd"])
+        .await?;
+    nodes.change(node, &["rm", "-f", RESTART_DUE]).await?;
+    Ok(())
 }
 
 fn refusal(node: &Node, found: &str) -> Error {

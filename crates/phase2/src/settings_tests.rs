@@ -94,3 +94,20 @@ fn the_published_schema_is_fresh() {
         "docs/blueprint.schema.json is stale: run the tests once with BLUEPRINT_WRITE_GENERATED=1"
     );
 }
+
+#[test]
+fn fuzz_settings() {
+    let corpus: [&[u8]; 2] = [
+        b"# ours\ndomain: git.home.arpa\ncluster: blueprint\nstorage_root: /var/local/shared\nprofile: full\nports:\n  https: 30443\n  http: 30080\n  ssh: 31022\n",
+        b"{domain: a.b, ports: {ssh: 30022}}",
+    ];
+    blueprint_fuzzing::fuzz("blueprint.yaml", &corpus, |bytes| {
+        let result = parse(&String::from_utf8_lossy(bytes));
+        if let Ok(settings) = &result {
+            let text = yaml::to_text(&serde_json::to_value(settings).unwrap());
+            assert_eq!(parse(&text).as_ref(), Ok(settings), "{text}");
+            assert!(!settings.storage_root.split('/').any(|part| part == ".."));
+        }
+        (&result).into()
+    });
+}

@@ -100,7 +100,7 @@ impl Installer for WildcardCerts {
         let context = work.context;
         let mut outcome = Outcome::unchanged();
         let mut files = read(&context.workspace)?;
-        if files.ca.is_none() && files.certificate.is_none() && files.key.is_none() {
+        if files.ca_key.is_none() && (files.certificate.is_none() || files.key.is_none()) {
             save_from_cluster(context, &mut files, &mut outcome).await?;
         }
         let files = settle(context, files, &mut outcome)?;
@@ -267,7 +267,8 @@ fn refusal(workspace: &Workspace, expected: String, found: String) -> Error {
     }
 }
 
-/// No files, but perhaps a certificate in the cluster: it is saved before anything else. The CA's key was never there.
+/// No files (or only the first ones of a run that was cut off in here), but perhaps a certificate in the cluster: it is saved before anything else. The CA's
+/// key was never there. Files that hold something else than the cluster are left to the decision.
 async fn save_from_cluster(
     context: &Context,
     files: &mut Files,
@@ -289,6 +290,7 @@ async fn save_from_cluster(
             .as_ref()
             .and_then(|chain| inspect::ca_of_chain(chain))
     });
+    let ca = ca.or_else(|| files.ca.clone());
     let (Some(certificate), Some(key), Some(ca)) = (certificate, key, ca) else {
         return Err(Error::Refused {
             summary:
@@ -306,6 +308,15 @@ async fn save_from_cluster(
             ),
         });
     };
+    let same = |there: Option<&str>, live: &str| {
+        there.is_none_or(|there| there.trim_end() == live.trim_end())
+    };
+    if !same(files.ca.as_deref(), &ca)
+        || !same(files.certificate.as_deref(), &certificate)
+        || !same(files.key.as_ref().map(|key| key.as_str()), &key)
+    {
+        return Ok(());
+    }
     let workspace = &context.workspace;
     private_file::write(&path(workspace, "ca.pem"), ca.as_bytes())?;
     private_file::write(&path(workspace, "key.pem"), key.as_bytes())?;

@@ -5,6 +5,7 @@ use std::io::Write as _;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
+use blueprint_failpoint::failpoint;
 use serde::{Deserialize, Serialize};
 
 use crate::execute::RunReport;
@@ -162,9 +163,11 @@ fn write(path: &Path, content: &impl Serialize) -> Result<(), TimingsError> {
         .tempfile_in(folder)
         .map_err(io("write", path))?;
     writeln!(file, "{text}").map_err(io("write", path))?;
+    failpoint!(under_way, "write", "timings");
     file.persist(path)
-        .map(drop)
-        .map_err(|error| io("write", path)(error.error))
+        .map_err(|error| io("write", path)(error.error))?;
+    failpoint!(after, "write", "timings");
+    Ok(())
 }
 
 fn io(action: &'static str, path: &Path) -> impl FnOnce(std::io::Error) -> TimingsError {

@@ -5,6 +5,8 @@ use std::io::{Read as _, Seek as _, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
+use blueprint_failpoint::failpoint;
+
 /// Held for as long as a run changes things; released by the operating system when the process ends, however it ends.
 #[derive(Debug)]
 pub struct RunLock {
@@ -96,9 +98,11 @@ impl RunLock {
             command: command.to_owned(),
         };
         let text = serde_json::to_string(&holder).map_err(|error| io(error.into()))?;
+        failpoint!(before, "take", "run.lock");
         file.set_len(0)
             .and_then(|()| file.write_all(text.as_bytes()))
             .map_err(io)?;
+        failpoint!(after, "take", "run.lock");
         Ok(Self { _file: file })
     }
 }

@@ -5,12 +5,15 @@ use std::io::{self, ErrorKind, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
+use blueprint_failpoint::failpoint;
 use zeroize::{Zeroize as _, Zeroizing};
 
 /// Mode of every private file.
 const FILE_MODE: u32 = 0o600;
 /// Mode of every folder made for private files.
 const FOLDER_MODE: u32 = 0o700;
+/// How the name of a file that is not renamed yet ends.
+const UNFINISHED: &str = ".new";
 
 /// What a write did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -173,9 +176,11 @@ pub fn read_text(path: &Path) -> Result<Option<Zeroizing<String>>, Error> {
 
 /// Removes a private file, fsynced; answers whether there was one.
 pub fn remove(path: &Path) -> Result<bool, Error> {
+    failpoint!(before, "remove", "{}", name_of(path));
     match fs::remove_file(path) {
         Ok(()) => {
             sync_folder(parent_of(path))?;
+            failpoint!(after, "remove", "{}", name_of(path));
             Ok(true)
         }
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
@@ -196,9 +201,11 @@ pub fn set_aside(path: &Path, folder: &Path) -> Result<bool, Error> {
         let taken = io::Error::from(ErrorKind::AlreadyExists);
         return Err(Error::io("move a file to", &target)(taken));
     }
+    failpoint!(before, "set aside", "{}", name_of(path));
     fs::rename(path, &target).map_err(Error::io("move away", path))?;
     sync_folder(folder)?;
     sync_folder(parent_of(path))?;
+    failpoint!(after, "set aside", "{}", name_of(path));
     Ok(true)
 }
 
@@ -265,6 +272,10 @@ fn parent_of(path: &Path) -> &Path {
     }
 }
 
+fn name_of(path: &Path) -> std::borrow::Cow<'_, str> {
+    path.file_name().unwrap_or_default().to_string_lossy()
+}
+
 /// Makes the missing ones among `folder` and its parents, 0700 each, and makes their names durable. Folders that exist keep their mode.
 fn create_folders(folder: &Path) -> Result<(), Error> {
     let missing: Vec<&Path> = folder
@@ -282,19 +293,47 @@ fn create_folders(folder: &Path) -> Result<(), Error> {
 }
 
 fn replace(target: &Path, folder: &Path, bytes: &[u8]) -> Result<(), Error> {
-    let name = target.file_name().unwrap_or_default().to_string_lossy();
+    let name = name_of(target);
+    remove_unfinished(folder, &name)?;
+    failpoint!(before, "write", "{name}");
     let mut new = tempfile::Builder::new()
         .prefix(&format!(".{name}."))
-        .suffix(".new")
+        .suffix(UNFINISHED)
         .permissions(Permissions::from_mode(FILE_MODE))
         .tempfile_in(folder)
         .map_err(Error::io("write", target))?;
     new.write_all(bytes)
         .and_then(|()| new.as_file().sync_all())
         .map_err(Error::io("write", target))?;
+    failpoint!(under_way, "write", "{name}");
     new.persist(target)
         .map_err(|error| Error::io("write", target)(error.error))?;
-    sync_folder(folder)
+    sync_folder(folder)?;
+    failpoint!(after, "write", "{name}");
+    Ok(())
+}
+
+/// Removes what a run that was killed while it wrote the same file left behind: its text may be a secret that nothing else holds any more.
+fn remove_unfinished(folder: &Path, name: &str) -> Result<(), Error> {
+    let prefix = format!(".{name}.");
+    for entry in fs::read_dir(folder).map_err(Error::io("list", folder))? {
+        let entry = entry.map_err(Error::io("list", folder))?;
+        let found = entry.file_name();
+        let found = found.to_string_lossy();
+        let middle = found
+            .strip_prefix(&prefix)
+            .and_then(|rest| rest.strip_suffix(UNFINISHED));
+        // tempfile's six letters and digits, and nothing else: `.a.b.123456.new` belongs to the file `a.b`.
+        if middle.is_some_and(|middle| middle.bytes().all(|byte| byte.is_ascii_alphanumeric())) {
+            match fs::remove_file(entry.path()) {
+                Err(error) if error.kind() != ErrorKind::NotFound => {
+                    return Err(Error::io("remove", &entry.path())(error));
+                }
+                _ => {}
+            }
+        }
+    }
+    Ok(())
 }
 
 fn sync_folder(folder: &Path) -> Result<(), Error> {

@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use blueprint_failpoint::failpoint;
 use serde::Deserialize;
 use zeroize::Zeroizing;
 
@@ -187,7 +188,7 @@ fn rotate(path: &Path, present: &[u8]) -> Result<(), Error> {
     for number in (1..BACKUPS).rev() {
         let (from, to) = (backup(path, number), backup(path, number + 1));
         match fs::rename(&from, &to) {
-            Ok(()) => {}
+            Ok(()) => failpoint!(after, "rename", "a former snapshot to .{}", number + 1),
             Err(error) if error.kind() == ErrorKind::NotFound => {}
             Err(source) => return Err(Error::io("rename", &from)(source)),
         }

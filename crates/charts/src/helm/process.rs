@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
 
+use blueprint_failpoint::failpoint;
 use tempfile::NamedTempFile;
 use tokio::process::Command;
 
@@ -199,7 +200,12 @@ impl Slot {
 
     /// Runs helm to its end. Dropping the future, or the whole process, leaves it running: its group is its own, so no Ctrl-C reaches it, and its output is a
     /// file, so no closed pipe ends it.
-    pub(super) async fn run(self, mut command: Command, begun: Begun) -> io::Result<Ended> {
+    pub(super) async fn run(
+        self,
+        mut command: Command,
+        begun: Begun,
+        action: &str,
+    ) -> io::Result<Ended> {
         let Self { log, files } = self;
         command
             .process_group(0)
@@ -218,6 +224,7 @@ impl Slot {
             // Only for people's eyes: helm is under way and must be seen to its end, whether or not its number could be noted.
             let _ = write_private(&files.pid, &format!("{pid}\n"));
         }
+        failpoint!(under_way, "helm", "{action} {}", begun.release());
         let to_its_end = tokio::spawn(async move {
             let status = child.wait().await;
             files.clear();

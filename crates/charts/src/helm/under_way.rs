@@ -60,6 +60,12 @@ impl UnderWay {
     }
 }
 
+impl Begun {
+    pub(super) fn release(&self) -> &str {
+        &self.release
+    }
+}
+
 impl Drop for Begun {
     fn drop(&mut self) {
         self.all.0.send_modify(|state| {

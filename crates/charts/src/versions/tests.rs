@@ -183,3 +183,20 @@ proptest::proptest! {
         let _ = Versions::parse(&text, origin());
     }
 }
+
+#[test]
+fn fuzz_versions() {
+    blueprint_fuzzing::fuzz("VERSIONS.json", &[REAL.as_bytes()], |bytes| {
+        let result = Versions::parse(&String::from_utf8_lossy(bytes), origin());
+        if let Ok(versions) = &result {
+            for artifact in versions.artifacts() {
+                let name = artifact.file_name;
+                assert!(
+                    !name.contains('/') && !name.starts_with('.'),
+                    "{name:?} would leave the cache"
+                );
+            }
+        }
+        (&result).into()
+    });
+}

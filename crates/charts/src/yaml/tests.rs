@@ -219,3 +219,24 @@ proptest! {
         let _ = documents(&text, Path::new("x"));
     }
 }
+
+#[test]
+fn fuzz_yaml() {
+    let corpus: [&[u8]; 3] = [
+        include_bytes!("../../../../infra/phase2/references/helm-values-gitlab.yaml"),
+        include_bytes!("../../../../infra/phase2/references/cluster-postgresql.yaml"),
+        b"a: &x {yes: 0755, no: 1_000, 'on': 2026-01-01, ~: 1e3}\nb: *x\nc: |\n  text\n---\n- .inf\n",
+    ];
+    blueprint_fuzzing::fuzz("YAML", &corpus, |bytes| {
+        let result = documents(&String::from_utf8_lossy(bytes), Path::new("x"));
+        for value in result.iter().flatten() {
+            let text = to_text(value);
+            assert_eq!(
+                documents(&text, Path::new("x")).unwrap(),
+                vec![value.clone()],
+                "{text}"
+            );
+        }
+        (&result).into()
+    });
+}

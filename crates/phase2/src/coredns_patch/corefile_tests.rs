@@ -217,3 +217,33 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn fuzz_corefile() {
+    let ours = edited(KUBEADM);
+    let corpus = [KUBEADM.as_bytes(), NODE_LOCAL.as_bytes(), ours.as_bytes()];
+    blueprint_fuzzing::fuzz("Corefile", &corpus, |bytes| {
+        let text = String::from_utf8_lossy(bytes);
+        let rewrite = |text: &str| with_stanza(text, "git.home.arpa", SERVICE);
+        let forward = |text: &str| with_forward_block(text, "git.home.arpa");
+        let results = [holds(&text, rewrite), holds(&text, forward)];
+        results
+            .into_iter()
+            .find(Result::is_ok)
+            .as_ref()
+            .unwrap_or(&Err(()))
+            .into()
+    });
+}
+
+/// Twice is once, and removing gives what was there without ours.
+fn holds(text: &str, edit: impl Fn(&str) -> Result<String, CorefileError>) -> Result<(), ()> {
+    let once = edit(text).map_err(drop)?;
+    assert_eq!(edit(&once).as_ref(), Ok(&once), "twice is not once");
+    assert_eq!(
+        without_stanza(&once),
+        without_stanza(text),
+        "a foreign line changed"
+    );
+    Ok(())
+}

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use blueprint_cluster::LocalForward;
+use blueprint_failpoint::failpoint;
 use k8s_openapi::jiff::Timestamp;
 use reqwest::{Client, Method, StatusCode};
 use rusty_s3::{Bucket, Credentials, S3Action as _, UrlStyle, signing};
@@ -129,10 +130,13 @@ impl S3 {
     pub(crate) async fn create_bucket(&self, name: &str) -> Result<(), S3Error> {
         let bucket = self.bucket(name)?;
         let address = bucket.create_bucket(&self.credentials()).sign(SIGNED_FOR);
+        failpoint!(before, "make", "bucket {name}");
         match self.send(Method::PUT, address, Vec::new()).await {
-            Err(S3Error::Answered(answer)) if answer.contains("BucketAlreadyOwnedByYou") => Ok(()),
-            other => other.map(|_| ()),
+            Err(S3Error::Answered(answer)) if answer.contains("BucketAlreadyOwnedByYou") => {}
+            other => drop(other?),
         }
+        failpoint!(after, "make", "bucket {name}");
+        Ok(())
     }
 
     /// Writes an object, reads it back and removes it.
@@ -146,6 +150,7 @@ impl S3 {
             body.clone().into_bytes(),
         )
         .await?;
+        failpoint!(after, "write", "object {key}");
         let read = self
             .send(
                 Method::GET,
@@ -161,6 +166,7 @@ impl S3 {
             Vec::new(),
         )
         .await?;
+        failpoint!(after, "remove", "object {key}");
         if read == body {
             Ok(())
         } else {

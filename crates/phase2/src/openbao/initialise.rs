@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use blueprint_openbao::{Client, Health, InitFile, Journal};
+use blueprint_openbao::{Client, Health, Journal, Split};
 use blueprint_pipeline::Outcome;
 
 use super::decide::{Decision, Reason, Rows, Seen, decide};
@@ -14,8 +14,10 @@ use crate::installation;
 use crate::installer::Work;
 
 /// What `bao operator init` does when nothing else is said.
-const SHARES: u32 = 5;
-const THRESHOLD: u32 = 3;
+const SPLIT: Split = Split {
+    shares: 5,
+    threshold: 3,
+};
 /// The longest way there is: start over, init, unseal, and a last look.
 const ROUNDS: usize = 6;
 
@@ -36,7 +38,7 @@ pub(super) async fn bring_up(work: Work<'_>, outcome: &mut Outcome) -> Result<Se
             Decision::Unseal => unseal(work, &session.client, outcome).await?,
             Decision::Init => init(work, &session.client, &journal, &identifier, outcome).await?,
             Decision::FinishAnswered => {
-                finish_answered(work, &journal)?;
+                journal.finish(SPLIT)?;
                 outcome.changed(format!(
                     "wrote {} from the answer that an earlier run had stored",
                     path.display()
@@ -103,35 +105,13 @@ async fn init(
     identifier: &str,
     outcome: &mut Outcome,
 ) -> Result<(), Error> {
-    journal.intend(identifier)?;
-    let raw = match client.init(SHARES, THRESHOLD).await {
-        Ok(raw) => raw,
-        Err(error) => {
-            // A plain no means that this call stored nothing; any other end leaves the intention standing, and the next look decides.
-            if error.status() == Some(400) {
-                journal.forget()?;
-            }
-            return Err(error.into());
-        }
-    };
-    journal.answered(&raw)?;
-    finish_answered(work, journal)?;
+    journal.initialise(client, identifier, SPLIT).await?;
     installation::remember(work).await;
-    let path = work.context.workspace.openbao_init();
-    outcome.changed(format!("initialised OpenBao ({SHARES} key shares, {THRESHOLD} unseal it); keys and root token in {}", path.display()));
-    Ok(())
-}
-
-/// From the stored answer to the init file; the journal goes only when that file is on disk.
-fn finish_answered(work: Work<'_>, journal: &Journal) -> Result<(), Error> {
-    let path = work.context.workspace.openbao_init();
-    let raw = journal.answer()?.ok_or_else(|| Error::Failed {
-        action: "read the stored answer of OpenBao's initialisation".to_owned(),
-        found: format!("the journal beside {} has none", path.display()),
-        hint: "run again".to_owned(),
-    })?;
-    InitFile::from_init_answer(&raw, SHARES, THRESHOLD, &path)?.write(&path)?;
-    journal.done()?;
+    let Split { shares, threshold } = SPLIT;
+    outcome.changed(format!(
+        "initialised OpenBao ({shares} key shares, {threshold} unseal it); keys and root token in {}",
+        work.context.workspace.openbao_init().display()
+    ));
     Ok(())
 }
 

@@ -1,5 +1,7 @@
 //! OpenBao's tables in PostgreSQL, seen as its own role.
 
+use blueprint_failpoint::failpoint;
+
 use crate::error::Error;
 use crate::installer::Work;
 use crate::names;
@@ -49,12 +51,15 @@ pub(super) async fn rows(work: Work<'_>) -> Result<Rows, Error> {
 /// Drops the tables; the server makes them anew at its next start. To be called only with the server stopped: under a live one this goes unnoticed.
 pub(super) async fn drop_tables(work: Work<'_>) -> Result<(), Error> {
     let connection = open(work).await?;
+    failpoint!(before, "drop", "OpenBao's tables");
     let statement = format!("drop table if exists {}", TABLES.join(", "));
     connection
         .client
         .batch_execute(&statement)
         .await
-        .map_err(|error| query_failed("drop OpenBao's empty beginnings", &error))
+        .map_err(|error| query_failed("drop OpenBao's empty beginnings", &error))?;
+    failpoint!(after, "drop", "OpenBao's tables");
+    Ok(())
 }
 
 /// Moves the tables, with their indexes, into a schema of their own: nothing is deleted, and the server makes new ones at its next start. To be called only

@@ -63,6 +63,29 @@ mod tests {
         );
     }
 
+    #[test]
+    fn fuzz_hosts() {
+        let ours = with_pin(NODE, "10.96.1.2", &names()).expect("edited");
+        blueprint_fuzzing::fuzz("hosts", &[NODE.as_bytes(), ours.as_bytes()], |bytes| {
+            let text = String::from_utf8_lossy(bytes);
+            let result = with_pin(&text, "10.96.1.2", &names());
+            if let Ok(once) = &result {
+                assert_eq!(
+                    with_pin(once, "10.96.1.2", &names()).as_ref(),
+                    Ok(once),
+                    "twice is not once"
+                );
+                assert_eq!(
+                    marked_block::without(once),
+                    marked_block::without(&text),
+                    "a foreign line changed"
+                );
+                assert!(marked_block::only(once).starts_with("10.96.1.2"));
+            }
+            (&result).into()
+        });
+    }
+
     proptest! {
         #[test]
         fn pinning_twice_is_pinning_once_and_foreign_bytes_never_change(hosts in "([0-9a-f.:]{1,15}[ \t][a-z. -]{1,20}(#[ a-z]{0,9})?\r?\n){0,8}([0-9.]{0,9} x)?") {

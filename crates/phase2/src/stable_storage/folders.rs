@@ -95,13 +95,9 @@ async fn prepare_one(
     let path = volume.path.as_str();
     match found {
         None => {
-            nodes.run(node, &["mkdir", "--parents", path], None).await?;
-            nodes
-                .run(node, &["chown", &volume.owner, path], None)
-                .await?;
-            nodes
-                .run(node, &["chmod", &volume.mode, path], None)
-                .await?;
+            nodes.change(node, &["mkdir", "--parents", path]).await?;
+            nodes.change(node, &["chown", &volume.owner, path]).await?;
+            nodes.change(node, &["chmod", &volume.mode, path]).await?;
             outcome.changed(format!(
                 "made folder {path} ({}, mode {}) on {}",
                 volume.owner, volume.mode, node.name
@@ -117,9 +113,7 @@ async fn prepare_one(
         }
         Some(folder) => {
             if folder.owner != volume.owner {
-                nodes
-                    .run(node, &["chown", &volume.owner, path], None)
-                    .await?;
+                nodes.change(node, &["chown", &volume.owner, path]).await?;
                 outcome.changed(format!(
                     "gave folder {path} to {} (it was {}'s; its content is untouched) on {}",
                     volume.owner, folder.owner, node.name
@@ -127,9 +121,7 @@ async fn prepare_one(
             }
             // PostgreSQL and others tighten or widen their own folder: only what keeps the owner out is wrong.
             if !owner_may_use(&folder.mode) {
-                nodes
-                    .run(node, &["chmod", &volume.mode, path], None)
-                    .await?;
+                nodes.change(node, &["chmod", &volume.mode, path]).await?;
                 outcome.changed(format!(
                     "set mode {} on folder {path} (it was {}) on {}",
                     volume.mode, folder.mode, node.name

@@ -31,7 +31,7 @@ fn bundle(version: &str, channel: &str) -> Value {
     json!({BUNDLE: version, CHANNEL: channel})
 }
 
-fn fixture(test: &str) -> Fixture {
+pub(crate) fn fixture(test: &str) -> Fixture {
     let mut fixture = Fixture::new();
     fixture.manifest(
         "gateway-api-standard",

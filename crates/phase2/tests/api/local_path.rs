@@ -14,7 +14,7 @@ use serde_json::json;
 use crate::support::{Fixture, versions_of};
 
 /// What upstream's manifest has in common with this one is the names.
-const MANIFEST: &str = r#"
+pub(crate) const MANIFEST: &str = r#"
 apiVersion: v1
 kind: Namespace
 metadata: {name: local-path-storage}

@@ -6,4 +6,5 @@ mod local_path;
 mod postgresql;
 mod releases;
 mod support;
+mod sweep;
 mod volumes;

@@ -85,22 +85,13 @@ impl Fixture {
 
     /// A context on the shared control plane, without helm and without a container engine.
     pub(crate) async fn context(&self) -> Context {
+        self.write_versions();
+        context_in(self.path(), ControlPlane::shared().cluster().await)
+    }
+
+    /// Writes the workspace's VERSIONS.json.
+    pub(crate) fn write_versions(&self) {
         std::fs::write(self.workspace().versions(), self.versions.to_string()).unwrap();
-        let cluster = ControlPlane::shared().cluster().await;
-        let settings = Settings::default();
-        let references = References::new(self.workspace(), settings.clone());
-        Context {
-            cluster,
-            helm: None,
-            cache: ArtifactCache::new(self.workspace().cache()),
-            versions: references.versions().unwrap(),
-            references,
-            settings,
-            workspace: self.workspace(),
-            nodes: None,
-            no_engine: Some("none in this test".to_owned()),
-            accepted: Vec::new(),
-        }
     }
 
     /// Copies every real artifact into the cache.
@@ -121,6 +112,25 @@ impl Fixture {
             }
         }
         fixture
+    }
+}
+
+/// A context of a workspace that is there.
+pub(crate) fn context_in(folder: &Path, cluster: Cluster) -> Context {
+    let workspace = Workspace::at(folder);
+    let settings = Settings::default();
+    let references = References::new(workspace.clone(), settings.clone());
+    Context {
+        cluster,
+        helm: None,
+        cache: ArtifactCache::new(workspace.cache()),
+        versions: references.versions().unwrap(),
+        references,
+        settings,
+        workspace,
+        nodes: None,
+        no_engine: Some("none in this test".to_owned()),
+        accepted: Vec::new(),
     }
 }
 

@@ -141,6 +141,19 @@ fn removing_says_whether_there_was_something() {
     assert!(!remove(&path).unwrap());
 }
 
+#[test]
+fn a_killed_write_leaves_no_copy_of_the_secret_behind() {
+    let home = tempfile::tempdir().unwrap();
+    let (ours, foreign) = (
+        home.path().join(".secret.Ab12Cd.new"),
+        home.path().join(".secret.txt.Ab12Cd.new"),
+    );
+    fs::write(&ours, "half of a sec").unwrap();
+    fs::write(&foreign, "of the file secret.txt").unwrap();
+    write(&home.path().join("secret"), b"whole").unwrap();
+    assert!(!ours.exists() && foreign.exists());
+}
+
 proptest::proptest! {
     #[test]
     fn any_bytes_come_back(bytes: Vec<u8>) {

@@ -195,3 +195,19 @@ proptest! {
         let _ = Snapshot::parse(&text, Path::new("x"));
     }
 }
+
+#[test]
+fn fuzz_snapshot() {
+    let ours = sample().to_yaml();
+    let kubectl = b"apiVersion: v1\nkind: List\nitems:\n- apiVersion: v1\n  kind: Secret\n  metadata: {name: a, namespace: gitlab, uid: x}\n  type: Opaque\n  data: {token: aHVzaA==}\n";
+    blueprint_fuzzing::fuzz("snapshot", &[ours.as_bytes(), kubectl], |bytes| {
+        let result = Snapshot::parse(&String::from_utf8_lossy(bytes), Path::new("x"));
+        if let Ok(snapshot) = &result {
+            let text = snapshot.to_yaml();
+            assert!(text.len() <= snapshot.size_hint());
+            let back = Snapshot::parse(&text, Path::new("x")).unwrap();
+            assert!(back == *snapshot, "what was read is not what is written");
+        }
+        (&result).into()
+    });
+}
