@@ -7,6 +7,7 @@ use std::path::Path;
 use clap::Subcommand;
 
 use crate::charts;
+use crate::charts_choice;
 use crate::cluster::Cluster;
 use crate::docker_engine::Engine;
 use crate::error::{Error, FileContext as _, Result};
@@ -185,14 +186,21 @@ fn exec(lab: &LabHome, command: &[OsString]) -> Result<Error> {
     let (program, args) = command
         .split_first()
         .ok_or_else(|| Error::unmet("no command to run", "cargo xtask lab exec -- COMMAND"))?;
-    Ok(engine
-        .command(&program.to_string_lossy())
-        .args(args)
-        .replace())
+    let process = engine.command(&program.to_string_lossy()).args(args);
+    Ok(match charts_choice::pins_of_workspace(lab) {
+        Some(pins) if std::env::var_os(charts_choice::PINS).is_none() => {
+            process.env(charts_choice::PINS, pins).replace()
+        }
+        _ => process.replace(),
+    })
 }
 
 fn env(lab: &LabHome, report: &Reporter) -> Result<()> {
-    for (name, value) in answering(lab)?.environment() {
+    let mut environment = answering(lab)?.environment();
+    environment.extend(
+        charts_choice::pins_of_workspace(lab).map(|pins| (charts_choice::PINS, pins.into())),
+    );
+    for (name, value) in environment {
         report.data(format!("export {name}='{}'", value.to_string_lossy()));
     }
     Ok(())

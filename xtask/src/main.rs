@@ -6,6 +6,7 @@ mod blueprint;
 mod build_context;
 mod cache;
 mod charts;
+mod charts_choice;
 mod cluster;
 mod debian;
 mod docker;

@@ -5,6 +5,7 @@ use std::env;
 use std::path::{Path, PathBuf};
 
 use crate::blueprint;
+use crate::charts_choice::{self, Charts};
 use crate::cluster::Cluster;
 use crate::docker_engine::Engine;
 use crate::error::{Error, Result};
@@ -27,6 +28,7 @@ pub(crate) struct Platform {
     /// Images that stand in for real ones; empty where images are pulled.
     stand_ins: Vec<String>,
     kubeconfig: PathBuf,
+    charts: Charts,
 }
 
 enum Way {
@@ -38,7 +40,6 @@ enum Way {
 
 pub(crate) fn run(lab: &LabHome, report: &Reporter) -> Result<()> {
     let platform = prepare(lab, report)?;
-    report.stage("charts and manifests", || platform.fetch_charts(lab))?;
     report.stage("blueprint up", || {
         platform.blueprint().arg("up").attached_ok()
     })?;
@@ -50,8 +51,17 @@ pub(crate) fn run(lab: &LabHome, report: &Reporter) -> Result<()> {
     Ok(())
 }
 
-/// Everything before `blueprint up`: engine, images, cluster, the program itself.
+/// Everything before `blueprint up`: engine, images, cluster, the program itself, charts.
 pub(crate) fn prepare(lab: &LabHome, report: &Reporter) -> Result<Platform> {
+    let mut platform = choose_platform(lab, report)?;
+    let in_lab = platform.engine.is_lab() || !platform.stand_ins.is_empty();
+    platform.charts = report.stage("charts and manifests", || {
+        Charts::choose(lab, &platform.blueprint, in_lab, report)
+    })?;
+    Ok(platform)
+}
+
+fn choose_platform(lab: &LabHome, report: &Reporter) -> Result<Platform> {
     match choose(lab)? {
         Way::Registries(engine) => {
             report.say(format!(
@@ -103,6 +113,7 @@ fn with_registries(lab: &LabHome, engine: Engine, report: &Reporter) -> Result<P
         checkout: lab.checkout().to_owned(),
         stand_ins: Vec::new(),
         kubeconfig: users_kubeconfig()?,
+        charts: Charts::default(),
     };
     report.stage("cluster", || {
         let cluster = Cluster::open(lab, &platform.engine)?;
@@ -129,6 +140,7 @@ fn with_lab(lab: &LabHome, report: &Reporter) -> Result<Platform> {
         checkout: lab.checkout().to_owned(),
         stand_ins: running.stand_ins,
         kubeconfig: lab.kubeconfig(),
+        charts: Charts::default(),
     })
 }
 
@@ -163,20 +175,25 @@ impl Platform {
             .env("KUBECONFIG", &self.kubeconfig)
     }
 
+    /// blueprint with the pins of the charts that were chosen.
     pub(crate) fn blueprint(&self) -> Process {
-        self.command(&self.blueprint.to_string_lossy())
+        let process = self.command(&self.blueprint.to_string_lossy());
+        match self.charts.pins() {
+            Some(pins) => process.env(charts_choice::PINS, pins),
+            None => process,
+        }
     }
 
-    /// Fills the chart cache: from folders beside the checkout where they exist, else from upstream.
-    pub(crate) fn fetch_charts(&self, lab: &LabHome) -> Result<()> {
-        let beside = ["../shared/charts", "../shared/manifests"]
-            .into_iter()
-            .filter(|folder| lab.checkout().join(folder).is_dir())
-            .flat_map(|folder| ["--from", folder]);
-        self.blueprint()
-            .args(["charts", "fetch"])
-            .args(beside)
-            .attached_ok()
+    /// Which charts are installed.
+    pub(crate) fn charts(&self) -> &Charts {
+        &self.charts
+    }
+
+    /// The pins file that blueprint uses.
+    pub(crate) fn versions(&self) -> PathBuf {
+        self.charts
+            .pins()
+            .map_or_else(|| self.checkout.join("VERSIONS.json"), Path::to_owned)
     }
 
     fn farewell(&self, report: &Reporter) {
@@ -201,6 +218,9 @@ impl Platform {
             ));
         } else {
             report.say(format!("  these names lead to 127.0.0.1: put them into /etc/hosts, or use a resolver for {domain}"));
+        }
+        if self.charts.are_stand_ins() {
+            report.say("ATTENTION: the charts are STAND-INS, not upstream's: lab/STAND-INS.md. No result here counts as one with the real charts.");
         }
         if !self.stand_ins.is_empty() {
             report.say(format!(

@@ -10,6 +10,9 @@ use crate::interrupt::Interrupts;
 use crate::printer::Printer;
 use crate::problem::Problem;
 
+/// Names a pins file, as `--versions` does.
+const VERSIONS_VARIABLE: &str = "BLUEPRINT_VERSIONS";
+
 /// One call of the program.
 pub(crate) struct App {
     pub(crate) printer: Printer,
@@ -18,13 +21,20 @@ pub(crate) struct App {
 }
 
 impl App {
-    /// The workspace is the one given, else the nearest folder upwards with a VERSIONS.json, else the current folder (with the built-in files).
+    /// The workspace is the one given, else the nearest folder upwards with a VERSIONS.json, else the current folder (with the built-in files). Paths are taken from the
+    /// current folder.
     pub(crate) fn new(global: &GlobalArgs, printer: Printer, interrupts: Interrupts) -> Self {
         let here = std::env::current_dir().unwrap_or_default();
         let workspace = match &global.workspace {
             Some(folder) => Workspace::at(here.join(folder)),
-            None => Workspace::find(&here).unwrap_or_else(|| Workspace::at(here)),
+            None => Workspace::find(&here).unwrap_or_else(|| Workspace::at(&here)),
         };
+        let versions = global.versions.clone().or_else(|| {
+            std::env::var_os(VERSIONS_VARIABLE)
+                .filter(|file| !file.is_empty())
+                .map(Into::into)
+        });
+        let workspace = workspace.with_versions(versions.map(|file| here.join(file)));
         Self {
             printer,
             workspace,

@@ -33,6 +33,9 @@ pub(crate) struct GlobalArgs {
     /// The folder with VERSIONS.json and infra/ [default: the nearest one upwards, else the current folder]
     #[arg(long, global = true, value_name = "DIR")]
     pub(crate) workspace: Option<PathBuf>,
+    /// The pins to use instead of the workspace's VERSIONS.json [env: `BLUEPRINT_VERSIONS`]
+    #[arg(long, global = true, value_name = "FILE")]
+    pub(crate) versions: Option<PathBuf>,
     /// Say more (-v what is done, -vv how)
     #[arg(short, long, global = true, action = clap::ArgAction::Count)]
     pub(crate) verbose: u8,

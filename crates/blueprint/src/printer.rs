@@ -129,6 +129,12 @@ impl Printer {
         ));
     }
 
+    /// What bounds the meaning of a result, also when quiet.
+    pub(crate) fn attention(&self, line: &str) {
+        let label = self.talk_paint.apply(Look::Warning, "ATTENTION:");
+        self.talk(&format!("{label} {line}"));
+    }
+
     /// An error, also when quiet.
     pub(crate) fn problem(&self, problem: &Problem) {
         self.failure(None, problem.failure());

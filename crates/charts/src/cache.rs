@@ -85,8 +85,8 @@ impl CacheError {
                 file_name(path)
             ),
             Self::NotFound { .. } => {
-                "run `blueprint charts fetch --from DIR` with a folder that holds the pinned file, or `blueprint charts fetch` where upstream can be reached; \
-                 if another file is meant, re-pin it in VERSIONS.json"
+                "run `blueprint charts fetch` on a machine that reaches upstream and copy its infra/helm-charts here: any folder will do, named by `--from DIR` or \
+                 BLUEPRINT_CHARTS (a bundle that carries charts and images is planned, and not there yet); if another file is meant, re-pin it in VERSIONS.json"
                     .to_owned()
             }
             Self::Io { path, source, .. } => match source.kind() {
@@ -159,10 +159,10 @@ impl ArtifactCache {
             Err(error @ (CacheError::Missing { .. } | CacheError::DigestMismatch { .. })) => error,
             Err(error) => return Err(error),
         };
-        if folders.is_empty() && offline {
-            return Err(in_cache);
+        let mut tried = vec![format!("cache: {in_cache}")];
+        if folders.is_empty() {
+            tried.push("folders: none was given (--from DIR, BLUEPRINT_CHARTS)".to_owned());
         }
-        let mut tried = vec![in_cache.to_string()];
         for folder in folders {
             match self.copy_from(artifact, folder)? {
                 Ok(path) => return Ok(Fetched::Folder(path)),
@@ -170,18 +170,18 @@ impl ArtifactCache {
             }
         }
         if offline {
-            tried.push("upstream was not asked (offline)".to_owned());
+            tried.push("upstream: not asked (offline)".to_owned());
         } else {
             let mut download = self.download()?;
             match upstream::download(artifact, &mut download).await {
                 Ok(address) => match self.keep(download, artifact)? {
                     Ok(_) => return Ok(Fetched::Upstream(address)),
                     Err(found) => tried.push(format!(
-                        "{address}: expected sha256 {}, found {found}",
+                        "upstream: {address}: expected sha256 {}, found {found}",
                         artifact.sha256
                     )),
                 },
-                Err(upstream::Failure::Answer(answer)) => tried.push(answer),
+                Err(upstream::Failure::Answer(answer)) => tried.push(format!("upstream: {answer}")),
                 Err(upstream::Failure::Disk(source)) => {
                     return Err(CacheError::io("write", &self.folder)(source));
                 }

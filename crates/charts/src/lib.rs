@@ -16,5 +16,5 @@ pub use artifact::{Artifact, VerifiedArtifact};
 pub use cache::{ArtifactCache, CacheError, Fetched};
 pub use helm::{Helm, HelmError, ReleaseInstall};
 pub use versions::{
-    ChartPin, ImagePin, ImageTarget, ManifestPin, ToolPin, Versions, VersionsError,
+    ChartPin, ImagePin, ImageTarget, ManifestPin, ToolPin, Versions, VersionsError, is_stand_in,
 };

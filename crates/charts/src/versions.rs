@@ -48,6 +48,16 @@ pub struct ChartPin {
     pub values_overrides: Value,
 }
 
+/// Among the build metadata of a chart's version it says that the chart is a stand-in: not upstream's, only like it (`10.1.1+standin`).
+pub const STAND_IN: &str = "standin";
+
+/// Whether a version's build metadata (<https://semver.org>, item 10) calls the chart a stand-in.
+pub fn is_stand_in(version: &str) -> bool {
+    version
+        .split_once('+')
+        .is_some_and(|(_, build)| build.split('.').any(|word| word == STAND_IN))
+}
+
 /// One manifest file.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -156,6 +166,12 @@ impl ChartPin {
     }
 }
 
+impl std::fmt::Display for ChartPin {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} {}", self.chart, self.chart_version)
+    }
+}
+
 impl ImagePin {
     /// `repository:tag`, with `@digest` where one is pinned.
     pub fn reference(&self) -> String {
@@ -184,6 +200,14 @@ impl Versions {
     /// A chart by key.
     pub fn chart(&self, key: &str) -> Result<&ChartPin, VersionsError> {
         entry(&self.helm_repositories, "helm_repositories", key)
+    }
+
+    /// The charts that are stand-ins.
+    pub fn stand_ins(&self) -> Vec<&ChartPin> {
+        self.helm_repositories
+            .values()
+            .filter(|pin| is_stand_in(&pin.chart_version))
+            .collect()
     }
 
     /// A manifest by key.

@@ -16,6 +16,7 @@ use crate::gitlab::Gitlab;
 use crate::installer::{Installer, Work};
 use crate::kind_node_trust::KindNodeTrust;
 use crate::local_path_provisioner::LocalPathProvisioner;
+use crate::made_with;
 use crate::minio::{Buckets, Minio};
 use crate::openbao::OpenBao;
 use crate::persistent_secrets::{SecretsRestore, SecretsSnapshot};
@@ -103,6 +104,10 @@ impl TaskRunner for Phase2 {
                 ..Failure::default()
             });
         };
+        // Pre-flight itself only looks, and tells this with everything else that is wanting.
+        if installer.id() != Preflight.id() {
+            made_with::enter(&self.context).map_err(|error| error.into_failure(task))?;
+        }
         let work = Work {
             context: &self.context,
             progress: &progress,

@@ -11,6 +11,7 @@ use tokio::time::Instant;
 
 use crate::error::Error;
 use crate::installer::{State, Work};
+use crate::made_with;
 
 /// The label on the release record that holds the digest of chart and values.
 pub const INPUTS_LABEL: &str = "blueprint-inputs";
@@ -59,7 +60,10 @@ impl Wanted {
             skip_crds: spec.skip_crds,
             skip_schema_validation: spec.skip_schema_validation,
             timeout: spec.timeout,
-            labels: vec![(INPUTS_LABEL.to_owned(), inputs.clone())],
+            labels: vec![
+                (INPUTS_LABEL.to_owned(), inputs.clone()),
+                (made_with::CHART_LABEL.to_owned(), made_with::label(pin)),
+            ],
         };
         Ok(Self {
             install,
@@ -157,8 +161,8 @@ pub async fn ensure(
     spec: &ReleaseSpec,
     outcome: &mut Outcome,
 ) -> Result<bool, Error> {
-    let wanted = Wanted::of(work, spec)?;
-    let name = wanted.install.name.clone();
+    let pin = work.context.versions.chart(spec.key)?;
+    let name = pin.name.clone();
     let helm = work.context.helm()?;
     helm.wait_for_orphan(&name, &|pid| {
         work.progress.waiting(format!(
@@ -168,6 +172,8 @@ pub async fn ensure(
     .await?;
 
     let mut release = work.context.cluster.release(spec.namespace, &name).await?;
+    made_with::check_release(work.context, pin, spec.namespace, &release)?;
+    let wanted = Wanted::of(work, spec)?;
     let mended = mend(
         work,
         helm,

@@ -15,6 +15,7 @@ pub mod installation;
 pub mod installer;
 pub mod kind_node_trust;
 pub mod local_path_provisioner;
+pub mod made_with;
 mod marked_block;
 pub mod minio;
 pub mod names;

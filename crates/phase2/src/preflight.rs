@@ -88,12 +88,13 @@ impl Check {
 /// Every check, for the task and for whoever else wants to know how things stand.
 pub async fn checks(work: Work<'_>) -> Vec<Check> {
     let context = work.context;
-    let (api, helm, machine, ambiguous, artifacts) = tokio::join!(
+    let (api, helm, machine, ambiguous, artifacts, kind) = tokio::join!(
         api::checks(context),
         artifacts::helm(context),
         machine::checks(context),
         Box::pin(ambiguity::checks(work)),
-        artifacts::cached(context)
+        artifacts::cached(context),
+        artifacts::kind(context)
     );
     let mut all = api;
     all.push(helm);
@@ -106,6 +107,7 @@ pub async fn checks(work: Work<'_>) -> Vec<Check> {
         &context.settings.domain,
     ));
     all.extend(artifacts);
+    all.push(kind);
     all
 }
 

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use blueprint_charts::{ChartPin, ImagePin, Versions, values, yaml};
+use blueprint_charts::{ChartPin, ImagePin, Versions, VersionsError, values, yaml};
 use serde_json::{Map, Value, json};
 
 use crate::error::Error;
@@ -52,9 +52,15 @@ impl References {
         }
     }
 
-    /// VERSIONS.json: the workspace's file or the embedded one.
+    /// The pins: the file given for the workspace, else its VERSIONS.json, else the embedded one. A file that was given must be there.
     pub fn versions(&self) -> Result<Versions, Error> {
-        let text = self.text("VERSIONS.json")?.unwrap_or_default();
+        let text = match self.workspace.given_versions() {
+            Some(file) => std::fs::read_to_string(file).map_err(|source| VersionsError::Io {
+                path: file.to_owned(),
+                source,
+            })?,
+            None => self.text("VERSIONS.json")?.unwrap_or_default(),
+        };
         Ok(Versions::parse(&text, &self.workspace.versions())?)
     }
 

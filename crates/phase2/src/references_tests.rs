@@ -197,3 +197,26 @@ fn a_workspace_without_files_uses_the_embedded_pins() {
     let references = References::new(Workspace::at(folder.path()), Settings::default());
     assert!(references.versions().unwrap().chart("gitlab").is_ok());
 }
+
+#[test]
+fn a_pins_file_that_was_given_wins_and_must_be_there() {
+    let folder = workspace();
+    let given = folder.path().join("elsewhere.json");
+    let versions = || {
+        let workspace = Workspace::at(folder.path()).with_versions(Some(given.clone()));
+        References::new(workspace, Settings::default()).versions()
+    };
+    let error = versions().unwrap_err();
+    assert!(
+        error.to_string().contains("elsewhere.json"),
+        "a file that is named but missing must not be replaced by another one: {error}"
+    );
+    let text = embedded_text("VERSIONS.json").unwrap();
+    let edited = text.replace("\"10.1.1\"", "\"10.1.1+standin\"");
+    assert_ne!(text, edited);
+    std::fs::write(&given, edited).unwrap();
+    assert_eq!(
+        versions().unwrap().chart("gitlab").unwrap().chart_version,
+        "10.1.1+standin"
+    );
+}

@@ -9,6 +9,7 @@ use crate::catalog::Catalog;
 use crate::context::Context;
 use crate::failure_hints;
 use crate::installer::{Installer, Work};
+use crate::made_with;
 
 /// Names of the 13 rows, in the order of the table. Each is reported by the installer of the component it is about.
 pub mod row {
@@ -57,6 +58,9 @@ pub const ROWS: [&str; 13] = [
     row::GITLAB_PODS,
 ];
 
+/// The row that names stand-in charts; there is none where all charts are upstream's.
+const CHARTS: &str = "Charts";
+
 /// How long one installer may take for its rows.
 const DEADLINE: Duration = Duration::from_secs(30);
 
@@ -73,7 +77,7 @@ pub struct CheckResult {
     pub hint: Option<String>,
 }
 
-/// Passed or failed; skipped only with a reason in the evidence.
+/// How a row stands; skipped only with a reason in the evidence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum CheckVerdict {
@@ -81,6 +85,8 @@ pub enum CheckVerdict {
     Passed,
     /// Not.
     Failed,
+    /// Neither: it bounds what the other rows prove.
+    Attention,
 }
 
 impl CheckResult {
@@ -130,13 +136,22 @@ async fn run_with(context: &Context, catalog: &Catalog, deadline: Duration) -> V
         .installers()
         .iter()
         .map(|installer| rows_of(installer.as_ref(), work, deadline));
-    arrange(
+    let mut table = arrange(
         futures::future::join_all(rows)
             .await
             .into_iter()
             .flatten()
             .collect(),
-    )
+    );
+    table.extend(
+        made_with::attention(&context.versions).map(|evidence| CheckResult {
+            check: CHARTS.to_owned(),
+            verdict: CheckVerdict::Attention,
+            evidence,
+            hint: None,
+        }),
+    );
+    table
 }
 
 async fn rows_of(

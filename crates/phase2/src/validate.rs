@@ -26,14 +26,14 @@ pub struct Validation {
 }
 
 /// Where a chart goes and which of its own checks are off, as the installers have it.
-struct Rendered {
-    key: &'static str,
-    namespace: &'static str,
+pub(crate) struct Rendered {
+    pub(crate) key: &'static str,
+    pub(crate) namespace: &'static str,
     skip_crds: bool,
     skip_schema_validation: bool,
 }
 
-const CHARTS: [Rendered; 6] = [
+pub(crate) const CHARTS: [Rendered; 6] = [
     chart("cnpg", names::CNPG_SYSTEM),
     chart("redis", names::REDIS),
     chart("minio", names::MINIO),
@@ -161,6 +161,20 @@ fn report(what: &str, violations: &[schema::Violation], validation: &mut Validat
             .problems
             .push(format!("{what} at {at}: {}", violation.message));
     }
+}
+
+/// What helm would install of a chart, by its key in VERSIONS.json: its objects, rendered with the merged values; hooks included, CRDs of `crds/` not.
+pub async fn rendered(context: &Context, key: &str) -> Result<Vec<Value>, Error> {
+    let Some(chart) = CHARTS.iter().find(|chart| chart.key == key) else {
+        let keys: Vec<&str> = CHARTS.iter().map(|chart| chart.key).collect();
+        return Err(Error::Refused {
+            summary: format!("no chart is called `{key}`"),
+            expected: format!("one of {}", keys.join(", ")),
+            found: key.to_owned(),
+            hint: "take a key of helm_repositories in VERSIONS.json".to_owned(),
+        });
+    };
+    Ok(render(context, chart).await?.1)
 }
 
 async fn render<'a>(

@@ -6,12 +6,29 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Workspace {
     root: PathBuf,
+    /// Pins that are used instead of the workspace's own.
+    versions: Option<PathBuf>,
 }
 
 impl Workspace {
     /// The workspace at `root` (which need not exist yet).
     pub fn at(root: impl Into<PathBuf>) -> Self {
-        Self { root: root.into() }
+        Self {
+            root: root.into(),
+            versions: None,
+        }
+    }
+
+    /// The same workspace with another pins file. Everything else stays in the workspace.
+    #[must_use]
+    pub fn with_versions(mut self, file: Option<PathBuf>) -> Self {
+        self.versions = file;
+        self
+    }
+
+    /// The pins file that was given instead of the workspace's own.
+    pub fn given_versions(&self) -> Option<&Path> {
+        self.versions.as_deref()
     }
 
     /// Walks up from `start` to the folder that holds VERSIONS.json.
@@ -27,9 +44,11 @@ impl Workspace {
         &self.root
     }
 
-    /// `VERSIONS.json`.
+    /// The pins: `VERSIONS.json`, or the file that was given instead.
     pub fn versions(&self) -> PathBuf {
-        self.root.join("VERSIONS.json")
+        self.versions
+            .clone()
+            .unwrap_or_else(|| self.root.join("VERSIONS.json"))
     }
 
     /// `blueprint.yaml`, optional.
@@ -60,6 +79,11 @@ impl Workspace {
     /// `infra/phase2/state`: lock, helm's logs and value files; private.
     pub fn state(&self) -> PathBuf {
         self.root.join("infra/phase2/state")
+    }
+
+    /// `infra/phase2/state/charts.json`: which charts the workspace is made with.
+    pub fn charts_record(&self) -> PathBuf {
+        self.state().join("charts.json")
     }
 
     /// `infra/secrets`, private.

@@ -15,6 +15,11 @@ pub enum Event {
         /// `parallel` or `sequential`.
         mode: &'static str,
     },
+    /// Something that bounds what the run's result means.
+    Attention {
+        /// What people must know.
+        message: String,
+    },
     /// A task begins.
     TaskStarted {
         /// Its id.

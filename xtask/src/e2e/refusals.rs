@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::pipeline::Fingerprint;
 use super::{Evidence, Scene, expect};
+use crate::charts_choice::PINS;
 use crate::error::{Error, FileContext as _, Result};
 use crate::process::Process;
 
@@ -57,7 +58,7 @@ const CASES: &[Case] = &[
     Case {
         name: "an edited chart tarball",
         spoil: |place, run| {
-            let redis = place.find("infra/helm-charts", "redis-")?;
+            let redis = place.chart("redis")?;
             let mut bytes = fs::read(&redis).file("read", &redis)?;
             bytes.push(b'x');
             fs::write(&redis, bytes).file("write", &redis)?;
@@ -163,6 +164,7 @@ fn judge(scene: &Scene, case: &Case) -> Result<()> {
     let run = scene
         .platform
         .blueprint()
+        .env(PINS, "")
         .arg("--workspace")
         .arg(&place.root);
     let run = (case.spoil)(&place, run)?;
@@ -272,6 +274,7 @@ pub(super) struct Place {
 }
 
 impl Place {
+    /// With the pins that are in use as its VERSIONS.json.
     pub(super) fn copy_of(scene: &Scene) -> Result<Self> {
         let folder = scene.lab.scratch()?;
         let root = folder.path().join("workspace");
@@ -283,7 +286,7 @@ impl Place {
                 copy(&from, &root.join("infra").join(name))?;
             }
         }
-        copy(&checkout.join("VERSIONS.json"), &root.join("VERSIONS.json"))?;
+        copy(&scene.platform.versions(), &root.join("VERSIONS.json"))?;
         if checkout.join("blueprint.yaml").exists() {
             copy(
                 &checkout.join("blueprint.yaml"),
@@ -309,15 +312,16 @@ impl Place {
         self.write(name, &edit(&text), run)
     }
 
-    /// The file in a folder of the copy whose name starts so.
-    fn find(&self, folder: &str, start: &str) -> Result<PathBuf> {
-        let folder = self.root.join(folder);
-        fs::read_dir(&folder)
-            .file("list", &folder)?
-            .flatten()
-            .find(|entry| entry.file_name().to_string_lossy().starts_with(start))
-            .map(|entry| entry.path())
-            .ok_or_else(|| Error::content(folder.display().to_string(), format!("no {start}…")))
+    /// The cached file of a pinned chart.
+    fn chart(&self, key: &str) -> Result<PathBuf> {
+        let path = self.root.join("VERSIONS.json");
+        let text = fs::read(&path).file("read", &path)?;
+        let pins: serde_json::Value = serde_json::from_slice(&text)
+            .map_err(|error| Error::content(path.display().to_string(), error))?;
+        let pin = &pins["helm_repositories"][key];
+        let field = |name: &str| pin[name].as_str().unwrap_or_default().to_owned();
+        let file = format!("{}-{}.tgz", field("chart"), field("chart_version"));
+        Ok(self.root.join("infra/helm-charts").join(file))
     }
 
     /// The same cluster under another context's name.

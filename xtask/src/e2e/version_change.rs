@@ -60,7 +60,7 @@ pub(super) fn one_release_changes(scene: &mut Scene) -> Result<Evidence> {
 }
 
 fn prepare(scene: &Scene) -> Result<Edited> {
-    let versions = scene.lab.checkout().join("VERSIONS.json");
+    let versions = scene.platform.versions();
     let before = fs::read_to_string(&versions).file("read", &versions)?;
     let pins: Value = serde_json::from_str(&before)
         .map_err(|error| Error::content(versions.display().to_string(), error))?;
@@ -95,11 +95,20 @@ impl Edited {
     }
 }
 
-/// `0.71.1` of `0.71.0`.
+/// `0.71.1` of `0.71.0`; build metadata stays.
 fn next_patch(version: &str) -> Result<String> {
-    version
+    let (numbers, build) = match version.split_once('+') {
+        Some((numbers, build)) => (numbers, format!("+{build}")),
+        None => (version, String::new()),
+    };
+    numbers
         .rsplit_once('.')
-        .and_then(|(before, patch)| Some(format!("{before}.{}", patch.parse::<u32>().ok()? + 1)))
+        .and_then(|(before, patch)| {
+            Some(format!(
+                "{before}.{}{build}",
+                patch.parse::<u32>().ok()? + 1
+            ))
+        })
         .ok_or_else(|| Error::content("the version of the runner's chart", version))
 }
 
@@ -273,6 +282,7 @@ mod tests {
     #[test]
     fn the_next_patch_is_a_semantic_version() {
         assert_eq!(next_patch("0.71.9").unwrap(), "0.71.10");
+        assert_eq!(next_patch("0.71.9+standin").unwrap(), "0.71.10+standin");
         assert!(next_patch("1.0.x").is_err());
     }
 

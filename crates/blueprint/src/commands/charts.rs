@@ -2,8 +2,9 @@
 
 use std::path::PathBuf;
 
-use blueprint_charts::{ArtifactCache, Fetched};
+use blueprint_charts::{Artifact, ArtifactCache, CacheError, Fetched};
 use clap::Subcommand;
+use futures::StreamExt as _;
 
 use crate::app::App;
 use crate::columns;
@@ -14,6 +15,9 @@ use crate::words::count;
 
 /// Folders to look into besides those given, separated like PATH.
 pub(crate) const FOLDERS_VARIABLE: &str = "BLUEPRINT_CHARTS";
+
+/// How many artifacts are fetched at once.
+const AT_ONCE: usize = 4;
 
 /// Fetch and verify the pinned charts and manifests (infra/helm-charts)
 #[derive(Debug, clap::Args)]
@@ -63,14 +67,17 @@ async fn fetch(args: FetchArgs, app: &App) -> Result<ExitCode, Problem> {
     folders.extend(folders_of_environment());
     let mut failed = Vec::new();
     let artifacts = pins.versions.artifacts();
-    for artifact in &artifacts {
-        match pins.cache.fetch(artifact, &folders, args.offline).await {
-            Ok(fetched) => app
-                .printer
-                .say(&format!("{}: {}", artifact.label, origin(&fetched))),
-            Err(error) => failed.push(Problem::from(blueprint_phase2::Error::from(error))),
-        }
-    }
+    fetch_all(
+        app,
+        &pins.cache,
+        &artifacts,
+        &folders,
+        args.offline,
+        |error| {
+            failed.push(Problem::from(blueprint_phase2::Error::from(error)));
+        },
+    )
+    .await;
     for problem in &failed {
         app.printer.problem(problem);
     }
@@ -85,8 +92,31 @@ async fn fetch(args: FetchArgs, app: &App) -> Result<ExitCode, Problem> {
     Ok(ExitCode::TaskFailed)
 }
 
+/// Several at once; says where each came from, hands over what could not be had.
+pub(crate) async fn fetch_all(
+    app: &App,
+    cache: &ArtifactCache,
+    artifacts: &[Artifact],
+    folders: &[PathBuf],
+    offline: bool,
+    mut failed: impl FnMut(CacheError),
+) {
+    let tries = artifacts
+        .iter()
+        .map(async |artifact| (artifact, cache.fetch(artifact, folders, offline).await));
+    let mut answers = futures::stream::iter(tries).buffered(AT_ONCE);
+    while let Some((artifact, fetched)) = answers.next().await {
+        match fetched {
+            Ok(fetched) => app
+                .printer
+                .say(&format!("{}: {}", artifact.label, origin(&fetched))),
+            Err(error) => failed(error),
+        }
+    }
+}
+
 /// Where an artifact came from, in words.
-pub(crate) fn origin(fetched: &Fetched) -> String {
+fn origin(fetched: &Fetched) -> String {
     match fetched {
         Fetched::Cached => "in the cache".to_owned(),
         Fetched::Folder(folder) => format!("copied from {}", folder.display()),

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use blueprint_phase2::catalog::Phase2;
+use blueprint_phase2::made_with;
 use blueprint_phase2::table::TABLE;
 use blueprint_phase2::{State, Work};
 use blueprint_pipeline::{Progress, Task};
@@ -106,6 +107,9 @@ pub(super) async fn run(
         app.printer.out(&summarised(&findings));
     } else {
         app.printer.out(&table(&findings));
+    }
+    if let Some(message) = made_with::attention(&phase2.context.versions) {
+        app.printer.attention(&message);
     }
     let open = findings
         .iter()

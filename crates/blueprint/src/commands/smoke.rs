@@ -25,10 +25,13 @@ pub(crate) async fn run(args: Args, app: &App) -> Result<ExitCode, Problem> {
     let pins = setup::pins(&app.workspace, args.cluster.profile)?;
     let phase2 = setup::phase2(app, &args.cluster, pins).await?;
     let results = smoke::run(&phase2.context).await;
-    let failed = results
-        .iter()
-        .filter(|result| result.verdict == CheckVerdict::Failed)
-        .count();
+    let of = |verdict| {
+        results
+            .iter()
+            .filter(|result| result.verdict == verdict)
+            .count()
+    };
+    let failed = of(CheckVerdict::Failed);
     match args.output {
         DataOutput::Text => {
             app.printer.out(&table(&results, app.printer.out_paint()));
@@ -50,7 +53,12 @@ pub(crate) async fn run(args: Args, app: &App) -> Result<ExitCode, Problem> {
             app.printer.out(&text);
         }
     }
-    let passed = count(results.len() - failed, "check");
+    for result in &results {
+        if result.verdict == CheckVerdict::Attention {
+            app.printer.attention(&result.evidence);
+        }
+    }
+    let passed = count(of(CheckVerdict::Passed), "check");
     if failed > 0 {
         app.printer
             .say(&format!("{passed} passed, {failed} failed"));
@@ -67,6 +75,7 @@ fn table(results: &[CheckResult], paint: Paint) -> String {
             let word = match result.verdict {
                 CheckVerdict::Passed => "✔",
                 CheckVerdict::Failed => "✘",
+                CheckVerdict::Attention => "!",
             };
             vec![
                 word.to_owned(),

@@ -1,6 +1,7 @@
 //! `blueprint status`: how every component stands.
 
-use blueprint_charts::Versions;
+use blueprint_charts::{Versions, is_stand_in};
+use blueprint_phase2::made_with;
 use blueprint_phase2::table::TABLE;
 use serde::Serialize;
 
@@ -28,6 +29,8 @@ struct Row {
     component: &'static str,
     state: &'static str,
     version: Option<String>,
+    /// Whether the chart is a stand-in.
+    stand_in: bool,
     note: String,
 }
 
@@ -50,14 +53,19 @@ pub(crate) async fn run(args: Args, app: &App) -> Result<ExitCode, Problem> {
             app.printer.out(&text);
         }
     }
+    if let Some(message) = made_with::attention(&phase2.context.versions) {
+        app.printer.attention(&message);
+    }
     Ok(ExitCode::Done)
 }
 
 fn row(finding: &Finding, versions: &Versions) -> Row {
+    let version = version(finding.task, versions);
     Row {
         component: finding.task,
         state: finding.state,
-        version: version(finding.task, versions),
+        stand_in: version.as_deref().is_some_and(is_stand_in),
+        version,
         note: finding.notes.join("; "),
     }
 }

@@ -4,15 +4,15 @@ use std::sync::Arc;
 
 use blueprint_charts::ArtifactCache;
 use blueprint_phase2::catalog::Phase2;
+use blueprint_phase2::made_with;
 use blueprint_phase2::table::TABLE;
 use blueprint_phase2::{Settings, Way, Work, ambiguity};
 use blueprint_pipeline::timings::{self, Timings};
-use blueprint_pipeline::{Execution, Graph, Progress, RunReport, Selection};
+use blueprint_pipeline::{Event, Execution, Graph, Progress, RunReport, Selection};
 use blueprint_safekeeping::private_file;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use futures::StreamExt as _;
 
-use super::charts::{folders_of_environment, origin};
+use super::charts::{fetch_all, folders_of_environment};
 use super::check;
 use super::timings::sentence;
 use crate::app::App;
@@ -22,9 +22,6 @@ use crate::exit_code::ExitCode;
 use crate::problem::Problem;
 use crate::reporters;
 use crate::setup::{self, ClusterArgs, Pins};
-
-/// How many missing artifacts are fetched at once.
-const DOWNLOADS: usize = 4;
 
 /// Install everything, or bring what is there to what is wanted
 ///
@@ -134,7 +131,11 @@ pub(crate) async fn run(args: Args, app: &App) -> Result<ExitCode, Problem> {
         jobs: args.jobs,
     };
     let started = jiff::Timestamp::now();
-    let sink = reporters::choose(args.output, &app.printer, TABLE);
+    let mut sink = reporters::choose(args.output, &app.printer, TABLE);
+    let attention = made_with::attention(&phase2.context.versions);
+    if let Some(message) = attention.clone() {
+        sink.take(&Event::Attention { message });
+    }
     let runner = Arc::clone(&phase2);
     let report =
         blueprint_pipeline::execute::run(&graph, execution, runner, sink, lock.stop()).await;
@@ -143,6 +144,9 @@ pub(crate) async fn run(args: Args, app: &App) -> Result<ExitCode, Problem> {
     released?;
     if report.succeeded() && report.finished.contains_key("gitlab") {
         addresses(app, &phase2);
+    }
+    if let Some(message) = &attention {
+        app.printer.attention(message);
     }
     Ok(code(&report))
 }
@@ -230,20 +234,10 @@ impl Missing {
         if offline && folders.is_empty() {
             return;
         }
-        let tries = self
-            .0
-            .iter()
-            .map(async |artifact| (artifact, cache.fetch(artifact, &folders, offline).await));
-        let mut answers = futures::stream::iter(tries).buffer_unordered(DOWNLOADS);
-        while let Some((artifact, fetched)) = answers.next().await {
-            match fetched {
-                Ok(fetched) => {
-                    app.printer
-                        .say(&format!("{}: {}", artifact.label, origin(&fetched)));
-                }
-                Err(error) => app.printer.warn(&error.to_string()),
-            }
-        }
+        fetch_all(app, cache, &self.0, &folders, offline, |error| {
+            app.printer.warn(&error.to_string());
+        })
+        .await;
     }
 }
 

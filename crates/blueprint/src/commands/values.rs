@@ -1,9 +1,11 @@
-//! `blueprint values validate`: the references against their schemas, and what rendered charts name and nobody makes.
+//! `blueprint values validate`: the references against their schemas, and what rendered charts name and nobody makes. `render`: what helm would install.
 
-use blueprint_phase2::validate;
+use blueprint_charts::yaml;
+use blueprint_phase2::{made_with, validate};
 use clap::Subcommand;
 
 use crate::app::App;
+use crate::cli::DataOutput;
 use crate::exit_code::ExitCode;
 use crate::problem::Problem;
 use crate::setup::{self, ProfileName};
@@ -20,6 +22,20 @@ pub(crate) struct Args {
 enum Action {
     /// Check them against their schemas, and for Secrets, classes and listeners that nobody makes
     Validate(ValidateArgs),
+    /// Print a chart's objects as helm would install them, with the values of reference, profile and pins
+    Render(RenderArgs),
+}
+
+#[derive(Debug, clap::Args)]
+struct RenderArgs {
+    /// The chart, by its key in VERSIONS.json (`redis`)
+    chart: String,
+    /// YAML documents, or one JSON object a line
+    #[arg(long, value_enum, default_value_t)]
+    output: DataOutput,
+    /// The profile to render; wins over blueprint.yaml
+    #[arg(long, value_enum)]
+    profile: Option<ProfileName>,
 }
 
 #[derive(Debug, clap::Args)]
@@ -30,7 +46,29 @@ struct ValidateArgs {
 }
 
 pub(crate) async fn run(args: Args, app: &App) -> Result<ExitCode, Problem> {
-    let Action::Validate(args) = args.action;
+    match args.action {
+        Action::Validate(args) => validate(args, app).await,
+        Action::Render(args) => render(args, app).await,
+    }
+}
+
+async fn render(args: RenderArgs, app: &App) -> Result<ExitCode, Problem> {
+    let pins = setup::pins(&app.workspace, args.profile)?;
+    let context = setup::without_cluster(app, pins).await?;
+    let objects = validate::rendered(&context, &args.chart).await?;
+    for object in &objects {
+        app.printer.out(&match args.output {
+            DataOutput::Text => format!("---\n{}", yaml::to_text(object)),
+            DataOutput::Json => object.to_string(),
+        });
+    }
+    if let Some(message) = made_with::attention(&context.versions) {
+        app.printer.attention(&message);
+    }
+    Ok(ExitCode::Done)
+}
+
+async fn validate(args: ValidateArgs, app: &App) -> Result<ExitCode, Problem> {
     let pins = setup::pins(&app.workspace, args.profile)?;
     let context = setup::without_cluster(app, pins).await?;
     let validation = validate::validate(&context).await?;

@@ -240,6 +240,7 @@ impl EventSink for Human {
         self.tally.take(event);
         match event {
             Event::RunStarted { tasks, .. } => self.begin(tasks),
+            Event::Attention { message } => self.printer.attention(message),
             Event::TaskStarted { task, step, title } => self.task_started(task, *step, title),
             Event::Progress { task, message, .. } => self.tell(task, message),
             Event::Waiting { task, blocker, .. } => self.tell(task, &format!("waits: {blocker}")),

@@ -30,8 +30,10 @@ impl EventSink for Plain {
         for line in self.lines.of(event) {
             self.printer.say(&line);
         }
-        if let Event::TaskFailed { task, failure, .. } = event {
-            self.printer.failure(Some(task), failure);
+        match event {
+            Event::TaskFailed { task, failure, .. } => self.printer.failure(Some(task), failure),
+            Event::Attention { message } => self.printer.attention(message),
+            _ => {}
         }
     }
 }
@@ -68,7 +70,7 @@ impl Lines {
     fn of(&mut self, event: &Event) -> Vec<String> {
         self.tally.take(event);
         match event {
-            Event::RunStarted { .. } => Vec::new(),
+            Event::RunStarted { .. } | Event::Attention { .. } => Vec::new(),
             Event::TaskStarted { step, .. } => self.announce(*step),
             Event::Progress { task, message, .. } => self.task(task, message.lines()),
             Event::Waiting { task, blocker, .. } => {

@@ -2,7 +2,7 @@
 
 use crate::house::House;
 
-const COMMANDS: [&[&str]; 15] = [
+const COMMANDS: [&[&str]; 16] = [
     &[],
     &["init"],
     &["cluster"],
@@ -17,6 +17,7 @@ const COMMANDS: [&[&str]; 15] = [
     &["charts", "fetch"],
     &["charts", "verify"],
     &["values", "validate"],
+    &["values", "render"],
     &["completions"],
 ];
 
@@ -184,4 +185,47 @@ fn generated_pages_are_printed() {
             .out
             .contains("storage_root")
     );
+}
+
+#[test]
+fn another_pins_file_is_used_by_flag_and_by_variable_and_must_be_there() {
+    let house = House::initialised();
+    let stand_ins = house
+        .read("VERSIONS.json")
+        .replace("\"27.0.13\"", "\"27.0.13+standin\"");
+    house.write("elsewhere/pins.json", &stand_ins);
+    let by_flag = house.run(&["charts", "verify", "--versions", "elsewhere/pins.json"]);
+    assert!(
+        by_flag.out.contains("redis-27.0.13+standin.tgz"),
+        "{}",
+        by_flag.out
+    );
+    let mut command = house.command(&["charts", "verify"]);
+    command.env("BLUEPRINT_VERSIONS", "elsewhere/pins.json");
+    let by_variable = String::from_utf8(command.output().unwrap().stdout).unwrap();
+    assert_eq!(by_variable, by_flag.out);
+    let mut command = house.command(&["charts", "verify"]);
+    command.env("BLUEPRINT_VERSIONS", "");
+    let unset = String::from_utf8(command.output().unwrap().stdout).unwrap();
+    assert!(unset.contains("redis-27.0.13.tgz"), "{unset}");
+
+    let missing = house.run(&["charts", "verify", "--versions", "nowhere.json"]);
+    assert_eq!(missing.code, 2, "{}", missing.talk);
+    assert!(missing.talk.contains("nowhere.json"), "{}", missing.talk);
+}
+
+#[test]
+fn a_chart_that_nobody_has_names_the_three_places_and_the_ways_out() {
+    let house = House::initialised();
+    let said = house.run(&["charts", "fetch", "--offline"]);
+    assert_eq!(said.code, 1, "{}", said.talk);
+    for part in [
+        "cache: chart redis",
+        "folders: none was given (--from DIR, BLUEPRINT_CHARTS)",
+        "upstream: not asked (offline)",
+        "run `blueprint charts fetch` on a machine that reaches upstream",
+        "bundle",
+    ] {
+        assert!(said.talk.contains(part), "{part}: {}", said.talk);
+    }
 }

@@ -184,6 +184,39 @@ async fn offline_names_every_place_tried_and_asks_no_upstream() {
 }
 
 #[tokio::test]
+async fn a_chart_that_no_place_has_names_the_three_places_and_the_way_out() {
+    let home = home();
+    let server = MockServer::start().await;
+    let fetch = async |folders: &[PathBuf], offline| {
+        let error = home
+            .cache
+            .fetch(&chart(&server.uri()), folders, offline)
+            .await
+            .unwrap_err();
+        assert!(
+            error.hint().contains("copy its infra/helm-charts here"),
+            "{}",
+            error.hint()
+        );
+        error.to_string()
+    };
+    let text = fetch(&[], false).await;
+    for place in [
+        "cache: chart redis 27.0.13 is not in the cache",
+        "folders: none was given (--from DIR, BLUEPRINT_CHARTS)",
+        &format!("upstream: {}/index.yaml: answered 404", server.uri()),
+    ] {
+        assert!(text.contains(place), "{place} is not in: {text}");
+    }
+    let text = fetch(&[home.folder.path().join("from")], true).await;
+    assert!(
+        text.contains("from: no redis-27.0.13.tgz") && text.contains("upstream: not asked"),
+        "{text}"
+    );
+    assert!(!text.contains("none was given"), "{text}");
+}
+
+#[tokio::test]
 async fn charts_come_through_the_repository_index() {
     for address in ["charts/redis-27.0.13.tgz", "ABSOLUTE"] {
         let home = home();

@@ -200,3 +200,18 @@ fn fuzz_versions() {
         (&result).into()
     });
 }
+
+#[test]
+fn a_stand_in_is_known_by_its_build_metadata_alone() {
+    for version in ["10.1.1+standin", "10.1.1-rc1+lab.standin"] {
+        assert!(is_stand_in(version), "{version}");
+    }
+    for version in [
+        "10.1.1",
+        "10.1.1-standin",
+        "10.1.1+up0.1",
+        "10.1.1+standins",
+    ] {
+        assert!(!is_stand_in(version), "{version}");
+    }
+}

@@ -3,8 +3,11 @@
 use super::Check;
 use super::measure::version;
 use crate::context::Context;
+use crate::error::Error;
+use crate::made_with::{self, Refusal};
 
 const HELM: &str = "helm";
+const KIND: &str = "charts of one kind";
 const CACHE: &str = "charts and manifests in the cache";
 
 pub(super) async fn helm(context: &Context) -> Check {
@@ -72,5 +75,25 @@ pub(super) async fn cached(context: &Context) -> Vec<Check> {
             error.to_string(),
             "run `blueprint charts verify`",
         )],
+    }
+}
+
+/// Stand-in charts and upstream's are not for the same data.
+pub(super) async fn kind(context: &Context) -> Check {
+    match made_with::refusal(context).await {
+        Ok(None) => Check::passed(KIND, "the workspace and the cluster are made with these"),
+        Ok(Some(Refusal {
+            expected,
+            found,
+            hint,
+        })) => Check::short(KIND, expected, found, hint),
+        Err(Error::Refused {
+            summary,
+            expected,
+            found,
+            hint,
+        }) => Check::short(KIND, expected, format!("{summary}: {found}"), hint),
+        // Each release is looked at again before it is changed.
+        Err(error) => Check::noted(KIND, format!("could not be looked at: {error}")),
     }
 }

@@ -167,7 +167,9 @@ async fn events_come_in_order_and_end_with_the_counts() {
             } => {
                 format!("done {succeeded} {failed} {skipped}")
             }
-            Event::Progress { .. } | Event::Waiting { .. } => "talk".to_owned(),
+            Event::Attention { .. } | Event::Progress { .. } | Event::Waiting { .. } => {
+                "talk".to_owned()
+            }
         })
         .collect();
     let expected = "run 5 sequential,start ground,finish ground,start walls,finish walls,start pipes,\

@@ -7,6 +7,7 @@ use crate::cli::{ColorWhen, GlobalArgs};
 fn reporter() -> Human {
     let global = GlobalArgs {
         workspace: None,
+        versions: None,
         verbose: 0,
         quiet: true,
         no_progress: true,
