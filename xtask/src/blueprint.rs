@@ -15,21 +15,40 @@ const OVERRIDE: &str = "BLUEPRINT_BIN";
 
 /// The release binary, built now when a source changed; or the one that `BLUEPRINT_BIN` names.
 pub(crate) fn ensure(lab: &LabHome, report: &Reporter) -> Result<PathBuf> {
-    if let Some(path) = env::var_os(OVERRIDE).map(PathBuf::from) {
-        let path = lab.checkout().join(path);
-        if !path.is_file() {
-            return Err(Error::unmet(
-                format!("{OVERRIDE} names {}, which is no file", path.display()),
-                "unset it, or build the binary it names",
-            ));
-        }
-        report.say(format!("using {} ({OVERRIDE})", path.display()));
+    if let Some(path) = named(lab, report)? {
         return Ok(path);
     }
     report.say("building blueprint (release)");
+    build(lab, &["--release"])
+}
+
+/// The debug binary, which the tests have built already; or the one that `BLUEPRINT_BIN` names.
+pub(crate) fn debug(lab: &LabHome, report: &Reporter) -> Result<PathBuf> {
+    match named(lab, report)? {
+        Some(path) => Ok(path),
+        None => build(lab, &[]),
+    }
+}
+
+fn named(lab: &LabHome, report: &Reporter) -> Result<Option<PathBuf>> {
+    let Some(path) = env::var_os(OVERRIDE).map(|path| lab.checkout().join(path)) else {
+        return Ok(None);
+    };
+    if !path.is_file() {
+        return Err(Error::unmet(
+            format!("{OVERRIDE} names {}, which is no file", path.display()),
+            "unset it, or build the binary it names",
+        ));
+    }
+    report.say(format!("using {} ({OVERRIDE})", path.display()));
+    Ok(Some(path))
+}
+
+fn build(lab: &LabHome, profile: &[&str]) -> Result<PathBuf> {
     let text = Process::new("cargo")
         .folder(lab.checkout())
-        .args(["build", "--release", "--locked", "--package", "blueprint"])
+        .args(["build", "--locked", "--package", "blueprint"])
+        .args(profile)
         .args(["--message-format", "json-render-diagnostics"])
         .output()?;
     executable(&text).ok_or_else(|| {

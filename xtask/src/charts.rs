@@ -2,6 +2,8 @@
 //! and comes out of them at build time; the rest are the stand-in charts of `lab/charts`. A VERSIONS.json beside the
 //! packed files pins them, so that blueprint takes them as it takes any other.
 
+#[cfg(test)]
+mod house_rules;
 mod pack;
 mod pins_file;
 mod recipe;

@@ -17,6 +17,7 @@ use crate::lab_home::LabHome;
 use crate::node_image;
 use crate::process::Process;
 use crate::report::Reporter;
+use crate::test;
 
 #[derive(Subcommand)]
 pub(crate) enum Command {
@@ -34,6 +35,8 @@ pub(crate) enum Command {
     Node,
     /// Pack the charts and manifests of a lab that cannot have upstream's: real parts from Go modules, stand-in charts
     Charts,
+    /// Lint the stand-in charts, and hold them against the real ones where those are at hand
+    Conformance,
     /// The kind cluster
     #[command(subcommand)]
     Cluster(ClusterCommand),
@@ -92,6 +95,7 @@ pub(crate) fn run(command: Command, lab: &LabHome, report: &Reporter) -> Result<
                 packed.folder().display()
             ));
         }
+        Command::Conformance => test::stand_ins(lab, report)?,
         Command::Cluster(command) => cluster(&command, lab, report)?,
         Command::Load => {
             let engine = Engine::ensure(lab, report)?;

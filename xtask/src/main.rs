@@ -8,6 +8,7 @@ mod cache;
 mod charts;
 mod charts_choice;
 mod cluster;
+mod conformance;
 mod debian;
 mod docker;
 mod docker_engine;

@@ -10,7 +10,13 @@ use crate::error::{Error, FileContext as _, Result};
 
 #[derive(Debug, Deserialize)]
 pub(crate) struct Pins {
+    helm_repositories: BTreeMap<String, ChartPin>,
     images: BTreeMap<String, ImagePin>,
+}
+
+#[derive(Debug, Deserialize)]
+struct ChartPin {
+    chart: String,
 }
 
 #[derive(Debug, Deserialize)]
@@ -30,6 +36,13 @@ impl Pins {
         let path = checkout.join("VERSIONS.json");
         let text = fs::read(&path).file("read", &path)?;
         serde_json::from_slice(&text).map_err(|error| Error::content("VERSIONS.json", error))
+    }
+
+    /// Key and name of every chart.
+    pub(crate) fn charts(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.helm_repositories
+            .iter()
+            .map(|(key, pin)| (key.as_str(), pin.chart.as_str()))
     }
 
     pub(crate) fn image(&self, pin: &str) -> Result<&ImagePin> {

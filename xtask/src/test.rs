@@ -3,6 +3,9 @@
 use std::ffi::OsString;
 use std::fs;
 
+use crate::blueprint;
+use crate::charts;
+use crate::conformance;
 use crate::error::{Error, FileContext as _, Result};
 use crate::go_binaries::GoBinaries;
 use crate::lab_home::LabHome;
@@ -11,8 +14,8 @@ use crate::report::Reporter;
 
 /// The tests start these two as a control plane of their own, and drive charts with the third.
 const TEST_PROGRAMS: [&str; 3] = ["etcd", "kube-apiserver", "helm"];
-/// Names folders with upstream's charts and manifests.
-const ARTIFACTS: &str = "BLUEPRINT_TEST_ARTIFACTS";
+/// Either names folders with upstream's charts and manifests. The first is what the tests read; the second is what people set for blueprint.
+const ARTIFACTS: [&str; 2] = ["BLUEPRINT_TEST_ARTIFACTS", "BLUEPRINT_CHARTS"];
 const CARGO_DENY: &str = "0.20.2";
 
 pub(crate) fn run(lab: &LabHome, report: &Reporter) -> Result<()> {
@@ -43,7 +46,7 @@ pub(crate) fn run(lab: &LabHome, report: &Reporter) -> Result<()> {
     let tests = |args: &[&str]| {
         let mut tests = cargo(args).env("BLUEPRINT_TEST_BIN", lab.bin());
         if let Some(artifacts) = &artifacts {
-            tests = tests.env(ARTIFACTS, artifacts);
+            tests = tests.env(ARTIFACTS[0], artifacts);
         }
         tests.attached_ok()
     };
@@ -63,9 +66,11 @@ pub(crate) fn run(lab: &LabHome, report: &Reporter) -> Result<()> {
         })?;
     } else {
         report.say(format!(
-            "SKIPPED: the tests that read upstream's charts and manifests. Neither {ARTIFACTS} nor ../shared has them."
+            "SKIPPED: the tests that read upstream's charts and manifests. Neither {} nor ../shared has them.",
+            ARTIFACTS.join(", ")
         ));
     }
+    report.stage("stand-in charts", || stand_ins(lab, report))?;
     report.stage("licences, sources and bans", || {
         let deny = cargo_deny(lab, report)?;
         Process::new(deny)
@@ -77,9 +82,26 @@ pub(crate) fn run(lab: &LabHome, report: &Reporter) -> Result<()> {
     Ok(())
 }
 
+/// The lab's charts are packed and linted; where the real ones are at hand, both are compared.
+pub(crate) fn stand_ins(lab: &LabHome, report: &Reporter) -> Result<()> {
+    GoBinaries::open(lab)?.ensure("helm", report)?;
+    let packed = charts::ensure(lab, report)?;
+    conformance::lint(lab, &packed, report)?;
+    let Some(artifacts) = artifacts(lab) else {
+        report.say(format!(
+            "SKIPPED: the comparison of stand-in charts with the real ones. Neither {} nor ../shared has the real ones.",
+            ARTIFACTS.join(", ")
+        ));
+        return Ok(());
+    };
+    let real: Vec<_> = std::env::split_paths(&artifacts).collect();
+    conformance::check(lab, &blueprint::debug(lab, report)?, &packed, &real, report)
+}
+
 /// Folders with upstream's charts and manifests: those of the environment, else those beside the checkout.
 fn artifacts(lab: &LabHome) -> Option<OsString> {
-    std::env::var_os(ARTIFACTS).or_else(|| {
+    let set = |name: &&str| std::env::var_os(name).filter(|value| !value.is_empty());
+    ARTIFACTS.iter().find_map(set).or_else(|| {
         let beside =
             ["../shared/charts", "../shared/manifests"].map(|folder| lab.checkout().join(folder));
         beside
