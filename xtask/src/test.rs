@@ -70,7 +70,6 @@ pub(crate) fn run(lab: &LabHome, report: &Reporter) -> Result<()> {
             ARTIFACTS.join(", ")
         ));
     }
-    report.stage("stand-in charts", || stand_ins(lab, report))?;
     report.stage("licences, sources and bans", || {
         let deny = cargo_deny(lab, report)?;
         Process::new(deny)

@@ -102,6 +102,8 @@ impl Chart {
         if part.versioned {
             let place = format!("{}/Chart.yaml", part.to);
             self.set_version(&place, &version, Some(&format!("v{version}")))?;
+            let name = part.to.rsplit('/').next().unwrap_or(&part.to);
+            self.depend_on(name, &version)?;
         }
         Ok(())
     }
@@ -134,6 +136,18 @@ impl Chart {
                 .ok_or_else(|| Error::content(place, "it has no line `appVersion:`"))?;
         }
         self.0.insert(place.to_owned(), text.into_bytes());
+        Ok(())
+    }
+
+    /// Declares a chart that was packed into this one: as it is written, without it, the chart must be whole as well.
+    fn depend_on(&mut self, name: &str, version: &str) -> Result<()> {
+        let text = self.take_text("Chart.yaml")?;
+        let entry = format!("- name: {name}\n  version: {version}\n");
+        let text = match text.split_once("dependencies:\n") {
+            Some((before, after)) => format!("{before}dependencies:\n{entry}{after}"),
+            None => format!("{text}dependencies:\n{entry}"),
+        };
+        self.0.insert("Chart.yaml".to_owned(), text.into_bytes());
         Ok(())
     }
 
@@ -198,6 +212,24 @@ mod tests {
             "name: x\nversion: 2.0.0+standin\ndependencies:\n- name: y\n  version: 1.0.0\n"
         );
         assert_eq!(set_line(text, "appVersion", "1"), None);
+    }
+
+    #[test]
+    fn a_packed_chart_is_declared_beside_others() {
+        for (before, after) in [
+            (
+                "name: x\n",
+                "name: x\ndependencies:\n- name: y\n  version: 1.0.0\n",
+            ),
+            (
+                "dependencies:\n- name: z\n",
+                "dependencies:\n- name: y\n  version: 1.0.0\n- name: z\n",
+            ),
+        ] {
+            let mut chart = Chart(BTreeMap::from([("Chart.yaml".to_owned(), before.into())]));
+            chart.depend_on("y", "1.0.0").unwrap();
+            assert_eq!(chart.files()["Chart.yaml"], after.as_bytes());
+        }
     }
 
     #[test]
