@@ -124,10 +124,10 @@ pub(crate) fn check_release(
     }
 }
 
-/// The release, if its newest revision is of the other kind. Every stand-in carries the label: a release without it is none.
+/// The release, if it was made with the other kind. Every stand-in carries the label: a release without it is none.
 fn met_release(pin: &ChartPin, namespace: &str, release: &Release) -> Option<Met> {
-    let newest = release.newest()?;
-    let version = version_of(newest);
+    release.newest()?;
+    let version = version_of(release);
     (is_stand_in(&version) != is_stand_in(&pin.chart_version)).then(|| Met {
         what: format!("release {namespace}/{}", pin.name),
         version: if version.is_empty() {
@@ -138,10 +138,11 @@ fn met_release(pin: &ChartPin, namespace: &str, release: &Release) -> Option<Met
     })
 }
 
-fn version_of(revision: &ReleaseRevision) -> String {
-    revision
-        .labels
-        .get(CHART_LABEL)
+/// Of the newest revision with the label: whoever works on a release by hand leaves it out.
+fn version_of(release: &Release) -> String {
+    let labels = |revision: &ReleaseRevision| revision.labels.get(CHART_LABEL).cloned();
+    let newest = release.revisions.iter().rev().find_map(labels);
+    newest
         .map(|value| value.replacen('_', "+", 1))
         .unwrap_or_default()
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use blueprint_charts::Helm;
 use blueprint_cluster::control_plane::{BIN_VARIABLE, CONTEXT, ControlPlane};
 use blueprint_phase2::helm_release::{self, ReleaseSpec};
-use blueprint_phase2::{Context, State, Work};
+use blueprint_phase2::{Context, Error, State, Work};
 use blueprint_pipeline::{Outcome, Progress};
 use serde_json::json;
 
@@ -232,4 +232,42 @@ async fn helm_killed_in_an_upgrade_goes_back_to_what_ran_and_deletes_nothing() {
     assert_eq!(case.inspect().await, State::Ready);
     assert_eq!(case.size().await.as_deref(), Some("small"));
     assert_eq!(uid().await, before, "the object was deleted and made anew");
+}
+
+/// The real helm must take the label, and keep it when it rolls back: by it alone a stand-in is known in the cluster.
+#[tokio::test]
+async fn a_stand_ins_release_is_refused_to_real_pins_and_stays_as_it_is() {
+    let mut case = Case::new("release-standin").await;
+    let cache = case.fixture.path().join("infra/helm-charts");
+    std::fs::copy(
+        cache.join("redis-27.0.13.tgz"),
+        cache.join("redis-27.0.13+standin.tgz"),
+    )
+    .unwrap();
+    let pin = |case: &mut Case, version: &str| {
+        let pins = &mut case.context.versions.helm_repositories;
+        pins.get_mut("redis").unwrap().chart_version = version.to_owned();
+    };
+    pin(&mut case, "27.0.13+standin");
+    case.ensure().await;
+    case.cut_off("pending-upgrade").await;
+    let (changed, _) = case.ensure().await;
+    assert!(
+        changed,
+        "the cut-off upgrade is mended, its pins are of the same kind"
+    );
+    let before = case.history().await;
+
+    pin(&mut case, "27.0.13");
+    let progress = Progress::silent();
+    let work = Work {
+        context: &case.context,
+        progress: &progress,
+    };
+    let refused = helm_release::ensure(work, &case.spec, &mut Outcome::default()).await;
+    assert!(
+        matches!(&refused, Err(Error::Refused { found, .. }) if found.contains("release release-standin/redis 27.0.13+standin")),
+        "{refused:?}"
+    );
+    assert_eq!(case.history().await, before);
 }
