@@ -79,6 +79,12 @@ impl Problem {
         self
     }
 
+    /// For a list of problems whose hint is told once.
+    pub(crate) fn without_hint(mut self) -> Self {
+        self.failure.hint = None;
+        self
+    }
+
     pub(crate) fn with_code(mut self, code: ExitCode) -> Self {
         self.code = code;
         self

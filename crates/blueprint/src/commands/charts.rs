@@ -78,9 +78,6 @@ async fn fetch(args: FetchArgs, app: &App) -> Result<ExitCode, Problem> {
         },
     )
     .await;
-    for problem in &failed {
-        app.printer.problem(problem);
-    }
     if failed.is_empty() {
         app.printer.say(&format!(
             "{} in {}",
@@ -89,7 +86,29 @@ async fn fetch(args: FetchArgs, app: &App) -> Result<ExitCode, Problem> {
         ));
         return Ok(ExitCode::Done);
     }
+    for problem in hinted_once(failed) {
+        app.printer.problem(&problem);
+    }
     Ok(ExitCode::TaskFailed)
+}
+
+/// Nine artifacts that nobody has need the same next move: it is told after the last of them.
+fn hinted_once(failed: Vec<Problem>) -> Vec<Problem> {
+    let hints: Vec<_> = failed
+        .iter()
+        .map(|problem| problem.failure().hint.clone())
+        .collect();
+    failed
+        .into_iter()
+        .enumerate()
+        .map(|(number, problem)| {
+            if hints[number + 1..].contains(&hints[number]) {
+                problem.without_hint()
+            } else {
+                problem
+            }
+        })
+        .collect()
 }
 
 /// Several at once; says where each came from, hands over what could not be had.

@@ -219,6 +219,8 @@ fn a_chart_that_nobody_has_names_the_three_places_and_the_ways_out() {
     let house = House::initialised();
     let said = house.run(&["charts", "fetch", "--offline"]);
     assert_eq!(said.code, 1, "{}", said.talk);
+    let hints = said.talk.matches("hint:").count();
+    assert_eq!(hints, 1, "the same next move is told once: {}", said.talk);
     for part in [
         "cache: chart redis",
         "folders: none was given (--from DIR, BLUEPRINT_CHARTS)",
