@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use sha2::{Digest as _, Sha256};
 
 use crate::cache::Key;
-use crate::error::{FileContext as _, Result};
+use crate::error::{Error, FileContext as _, Result};
 use crate::go_binaries::GoBinaries;
 use crate::lab_home::LabHome;
 use crate::report::Reporter;
@@ -38,6 +38,27 @@ pub(crate) struct Packed {
 impl Packed {
     pub(crate) fn folder(&self) -> &Path {
         &self.folder
+    }
+
+    /// The archive of a chart.
+    pub(crate) fn chart(&self, name: &str) -> Result<PathBuf> {
+        let start = format!("{name}-");
+        let archives = fs::read_dir(&self.folder).file("list", &self.folder)?;
+        archives
+            .flatten()
+            .find(|entry| {
+                let file = entry.file_name();
+                let rest = file.to_str().and_then(|file| file.strip_prefix(&start));
+                // `gitlab-` begins `gitlab-runner-…` as well; a version begins with a digit.
+                rest.is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
+            })
+            .map(|entry| entry.path())
+            .ok_or_else(|| {
+                Error::content(
+                    self.folder.display().to_string(),
+                    format!("no {start}….tgz"),
+                )
+            })
     }
 
     /// The pins of what was packed.
