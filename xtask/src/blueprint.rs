@@ -1,17 +1,21 @@
 //! The program under work: built once, then driven as a user drives it.
 
 use std::env;
+use std::fs;
 use std::path::PathBuf;
 
 use serde::Deserialize;
 
-use crate::error::{Error, Result};
+use crate::error::{Error, FileContext as _, Result};
 use crate::lab_home::LabHome;
 use crate::process::Process;
 use crate::report::Reporter;
 
 /// Names a built binary to use instead of a release build; for work on blueprint itself.
 const OVERRIDE: &str = "BLUEPRINT_BIN";
+
+/// The same for the build with failpoints.
+const OVERRIDE_WITH_FAILPOINTS: &str = "BLUEPRINT_FAILPOINTS_BIN";
 
 /// The release binary, built now when a source changed; or the one that `BLUEPRINT_BIN` names.
 pub(crate) fn ensure(lab: &LabHome, report: &Reporter) -> Result<PathBuf> {
@@ -44,11 +48,29 @@ fn named(lab: &LabHome, report: &Reporter) -> Result<Option<PathBuf>> {
     Ok(Some(path))
 }
 
-fn build(lab: &LabHome, profile: &[&str]) -> Result<PathBuf> {
+/// A debug build with failpoints, in a folder of the lab's: where cargo leaves it the next ordinary build would replace it.
+pub(crate) fn ensure_with_failpoints(lab: &LabHome, report: &Reporter) -> Result<PathBuf> {
+    if let Some(path) = env::var_os(OVERRIDE_WITH_FAILPOINTS).map(PathBuf::from) {
+        report.say(format!(
+            "using {} ({OVERRIDE_WITH_FAILPOINTS})",
+            path.display()
+        ));
+        return Ok(path);
+    }
+    report.say("building blueprint with failpoints (debug)");
+    let built = build(lab, &["--features", "failpoints"])?;
+    let folder = lab.path().join("failpoints");
+    fs::create_dir_all(&folder).file("create", &folder)?;
+    let program = folder.join("blueprint");
+    fs::copy(&built, &program).file("copy", &program)?;
+    Ok(program)
+}
+
+fn build(lab: &LabHome, how: &[&str]) -> Result<PathBuf> {
     let text = Process::new("cargo")
         .folder(lab.checkout())
         .args(["build", "--locked", "--package", "blueprint"])
-        .args(profile)
+        .args(how)
         .args(["--message-format", "json-render-diagnostics"])
         .output()?;
     executable(&text).ok_or_else(|| {

@@ -16,6 +16,7 @@ mod docker_engine;
 mod documents;
 mod e2e;
 mod error;
+mod fuzz;
 mod go_binaries;
 mod host;
 mod images;
@@ -56,6 +57,17 @@ enum Command {
     Up,
     /// Format, lints, tests against a real control plane, licences; needs neither root nor Docker
     Test,
+    /// Fuzz the parsers of what people and crashes leave in files
+    Fuzz {
+        /// Processor time for all targets together
+        #[arg(long, value_name = "N", default_value_t = 10)]
+        minutes: u64,
+        /// Repeat the mutants of a former run
+        #[arg(long)]
+        seed: Option<u64>,
+        /// These targets alone
+        targets: Vec<String>,
+    },
     /// The checks on a real cluster (all, or these)
     E2e {
         /// Print their names
@@ -72,6 +84,11 @@ fn main() -> ExitCode {
         Command::Lab(command) => lab::run(command, &home, &report),
         Command::Up => up::run(&home, &report),
         Command::Test => test::run(&home, &report),
+        Command::Fuzz {
+            minutes,
+            seed,
+            targets,
+        } => fuzz::run(&home, minutes, seed, &targets, &report),
         Command::E2e { list: true, .. } => {
             for name in e2e::names() {
                 report.data(name);

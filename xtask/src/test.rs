@@ -70,6 +70,7 @@ pub(crate) fn run(lab: &LabHome, report: &Reporter) -> Result<()> {
             ARTIFACTS.join(", ")
         ));
     }
+    report.stage("no failpoints in an ordinary build", || unarmed(&cargo))?;
     report.stage("licences, sources and bans", || {
         let deny = cargo_deny(lab, report)?;
         Process::new(deny)
@@ -95,6 +96,36 @@ pub(crate) fn stand_ins(lab: &LabHome, report: &Reporter) -> Result<()> {
     };
     let real: Vec<_> = std::env::split_paths(&artifacts).collect();
     conformance::check(lab, &blueprint::debug(lab, report)?, &packed, &real, report)
+}
+
+/// Asks cargo which features it would build the program with: by itself none that arms the failpoints, and that one when it is asked for.
+fn unarmed(cargo: &impl Fn(&[&str]) -> Process) -> Result<()> {
+    let ask = [
+        "tree",
+        "--locked",
+        "--package",
+        "blueprint",
+        "--edges",
+        "normal,build",
+        "--prefix",
+        "none",
+        "--format",
+        "{p} [{f}]",
+    ];
+    for (more, armed) in [(&[][..], false), (&["--features", "failpoints"], true)] {
+        let told = cargo(&ask).args(more).output()?;
+        let line = told
+            .lines()
+            .find(|line| line.starts_with("blueprint-failpoint "))
+            .unwrap_or_default();
+        if !line.contains('[') || line.contains("[armed]") != armed {
+            return Err(Error::content(
+                "cargo's features of blueprint-failpoint",
+                format!("{line:?} with {more:?}"),
+            ));
+        }
+    }
+    Ok(())
 }
 
 /// Folders with upstream's charts and manifests: those of the environment, else those beside the checkout.

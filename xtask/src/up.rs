@@ -177,7 +177,12 @@ impl Platform {
 
     /// blueprint with the pins of the charts that were chosen.
     pub(crate) fn blueprint(&self) -> Process {
-        let process = self.command(&self.blueprint.to_string_lossy());
+        self.blueprint_built_as(&self.blueprint)
+    }
+
+    /// Another build of blueprint, started as the usual one is.
+    pub(crate) fn blueprint_built_as(&self, program: &Path) -> Process {
+        let process = self.command(&program.to_string_lossy());
         match self.charts.pins() {
             Some(pins) => process.env(charts_choice::PINS, pins),
             None => process,

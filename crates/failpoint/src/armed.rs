@@ -21,9 +21,10 @@ pub fn reach(moment: &str, effect: &str, what: fmt::Arguments<'_>) {
             std::env::var_os(LOG).map(PathBuf::from),
         ))
     });
-    let point = format!("{} {effect} {what}", moment.replace('_', " "));
+    let kind = format!("{} {effect} ", moment.replace('_', " "));
+    let point = format!("{kind}{what}");
     let mut run = run.lock().unwrap_or_else(PoisonError::into_inner);
-    if run.dies_at(&point) {
+    if run.dies_at(&kind, &point) {
         // Like SIGKILL: no destructor runs, no buffer is flushed, no other thread gets any further.
         std::process::abort();
     }
@@ -37,8 +38,8 @@ enum Order {
     Number(u64),
     /// A point by its words, the time of this number that it is reached.
     Named(String, u64),
-    /// The first point that the file does not name.
-    New(PathBuf),
+    /// The first point that the file does not name, as long as it names fewer than this number of the same kind.
+    New(usize, PathBuf),
 }
 
 impl Order {
@@ -50,7 +51,13 @@ impl Order {
             return Self::Number(number);
         }
         if let Some(file) = text.strip_prefix("new:") {
-            return Self::New(PathBuf::from(file));
+            return Self::New(usize::MAX, PathBuf::from(file));
+        }
+        let few = text
+            .strip_prefix("few:")
+            .and_then(|rest| rest.split_once(':'));
+        if let Some((Ok(most), file)) = few.map(|(most, file)| (most.parse(), file)) {
+            return Self::New(most, PathBuf::from(file));
         }
         match text
             .rsplit_once('#')
@@ -76,7 +83,7 @@ impl Run {
     fn new(order: Option<&str>, log: Option<PathBuf>) -> Self {
         let order = Order::of(order);
         let died_at = match &order {
-            Order::New(file) => fs::read_to_string(file)
+            Order::New(_, file) => fs::read_to_string(file)
                 .unwrap_or_default()
                 .lines()
                 .map(str::to_owned)
@@ -92,7 +99,7 @@ impl Run {
         }
     }
 
-    fn dies_at(&mut self, point: &str) -> bool {
+    fn dies_at(&mut self, kind: &str, point: &str) -> bool {
         self.reached += 1;
         let times = self.times.entry(point.to_owned()).or_default();
         *times += 1;
@@ -103,8 +110,18 @@ impl Run {
             Order::Never => false,
             Order::Number(number) => self.reached == *number,
             Order::Named(name, number) => name == point && times == number,
-            Order::New(_) if self.died_at.contains(point) => false,
-            Order::New(file) => {
+            Order::New(most, _)
+                if self.died_at.contains(point)
+                    || self
+                        .died_at
+                        .iter()
+                        .filter(|other| other.starts_with(kind))
+                        .count()
+                        >= *most =>
+            {
+                false
+            }
+            Order::New(_, file) => {
                 note(file, point);
                 true
             }
@@ -134,7 +151,10 @@ mod tests {
 
     fn dies(order: &str, points: &[&str]) -> Option<usize> {
         let mut run = Run::new(Some(order), None);
-        points.iter().position(|point| run.dies_at(point))
+        points.iter().position(|point| {
+            let kind = point.rsplit_once(' ').map(|(kind, _)| format!("{kind} "));
+            run.dies_at(&kind.unwrap_or_default(), point)
+        })
     }
 
     const WAY: [&str; 4] = [
@@ -152,6 +172,22 @@ mod tests {
         assert_eq!(dies("before apply a#2", &WAY), Some(2));
         assert_eq!(dies("before helm b", &WAY), Some(3));
         assert_eq!(dies("", &WAY), None);
+    }
+
+    #[test]
+    fn a_few_of_each_kind_are_enough() {
+        let file =
+            std::env::temp_dir().join(format!("blueprint-failpoint-few-{}", std::process::id()));
+        let order = format!("few:1:{}", file.display());
+        let way = [
+            "before apply a",
+            "after apply a",
+            "before apply b",
+            "before helm b",
+        ];
+        let deaths: Vec<_> = (0..4).map(|_| dies(&order, &way)).collect();
+        fs::remove_file(&file).ok();
+        assert_eq!(deaths, [Some(0), Some(1), Some(3), None]);
     }
 
     #[test]

@@ -2,21 +2,16 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::PathBuf;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::identity::{self, digest};
+use super::fresh;
 use super::killed_run::{FrozenHelm, Run};
 use super::observer::items;
 use super::pipeline::run_blueprint;
-use super::recreation::delete_cluster;
 use super::{Evidence, Scene, expect, objects};
 use crate::error::{FileContext as _, Result};
-use crate::lab;
 
-/// Folders of the checkout that make an installation; moved aside for a fresh one.
-const INSTALLATION: [&str; 3] = ["infra/storage", "infra/secrets", "infra/tls"];
 /// Tasks of the steps before the seventh.
 const BEFORE_7: [&str; 6] = [
     "gateway-crds",
@@ -33,73 +28,28 @@ const EARLY: Duration = Duration::from_millis(500);
 /// Helm's record of GitLab's first revision.
 const FIRST_REVISION: &str = "sh.helm.release.v1.gitlab.v1";
 
-/// The checkout's installation while a fresh one is tried; put back when dropped. Its cluster is gone by then.
-struct Aside {
-    pairs: Vec<(PathBuf, PathBuf)>,
-}
-
-impl Aside {
-    fn put(scene: &Scene) -> Result<Self> {
-        let mut aside = Self { pairs: Vec::new() };
-        for folder in INSTALLATION {
-            let from = scene.lab.checkout().join(folder);
-            let to = scene.lab.checkout().join(format!("{folder}-aside"));
-            if from.exists() {
-                fs::rename(&from, &to).file("move aside", &from)?;
-                aside.pairs.push((from, to));
-            }
-        }
-        Ok(aside)
-    }
-}
-
-impl Drop for Aside {
-    fn drop(&mut self) {
-        for (home, away) in &self.pairs {
-            // What was tried is thrown away; where that fails the former one still stands beside it, under its other name.
-            let _ = fs::remove_dir_all(home);
-            let _ = fs::rename(away, home);
-        }
-    }
-}
-
 /// Leaves no cluster behind.
 pub(super) fn killed_and_resumed(scene: &mut Scene) -> Result<Evidence> {
-    delete_cluster(scene)?;
-    let aside = Aside::put(scene)?;
-    let result = on_a_fresh_cluster(scene);
-    delete_cluster(scene)?;
-    drop(aside);
-    result
+    fresh::installation(scene, killed_in_steps_5_7_8_and_12)
 }
 
-fn on_a_fresh_cluster(scene: &Scene) -> Result<Evidence> {
-    lab::up(scene.lab, Some(scene.platform.program()), scene.report)?;
+fn killed_in_steps_5_7_8_and_12(scene: &Scene) -> Result<Evidence> {
     let mut kept = BTreeMap::new();
     bar_step_7(scene)?;
     in_step_5(scene)?;
-    kept.extend(private(scene)?);
+    kept.extend(fresh::private_files(scene)?);
     let failed = step_7_fails(scene)?;
     let foundations = uids(scene, FOUNDATIONS)?;
     in_step_8(scene)?;
     let init = between_init_and_its_answer(scene)?;
-    kept.extend(private(scene)?);
+    kept.extend(fresh::private_files(scene)?);
     let (helm, first_revision) = in_step_12(scene)?;
-    kept.extend(private(scene)?);
+    kept.extend(fresh::private_files(scene)?);
     waiting_for_helm(scene, helm)?;
     run_blueprint(scene, &["up", "--output", "plain"])?;
     run_blueprint(scene, &["smoke"])?;
 
-    let lost = identity::differences(&kept, &private(scene)?);
-    let lost: Vec<_> = lost
-        .into_iter()
-        .filter(|difference| !difference.ends_with(" is new"))
-        .collect();
-    expect(
-        lost.is_empty(),
-        "every private file as at the kill",
-        lost.join("; "),
-    )?;
+    fresh::all_kept(scene, &kept)?;
     let now = uids(scene, FOUNDATIONS)?;
     let replaced: Vec<_> = foundations
         .iter()
@@ -240,26 +190,6 @@ fn step_7_fails(scene: &Scene) -> Result<Evidence> {
     Ok(format!(
         "step 7 barred by a foreign Service → 1 after {took} s, steps 1 to 6 stayed, cause and hint named"
     ))
-}
-
-/// The private files there are, with digests; the journal's own come and go.
-fn private(scene: &Scene) -> Result<BTreeMap<String, String>> {
-    let mut found = BTreeMap::new();
-    for folder in ["infra/secrets", "infra/tls/wildcard"] {
-        let folder = scene.lab.checkout().join(folder);
-        let Ok(entries) = fs::read_dir(&folder) else {
-            continue;
-        };
-        for entry in entries {
-            let path = entry.file("list", &folder)?.path();
-            let name = path.display().to_string();
-            if !name.contains("openbao-init.json.") && !name.contains("snapshot") {
-                let bytes = fs::read(&path).file("read", &path)?;
-                found.insert(name, digest(&bytes));
-            }
-        }
-    }
-    Ok(found)
 }
 
 /// `revision status` of the release gitlab.

@@ -66,13 +66,16 @@ pub(super) fn postgresql(scene: &mut Scene) -> Result<Evidence> {
 }
 
 pub(super) fn buckets(scene: &mut Scene) -> Result<Evidence> {
-    let listing = s3(scene, "", "")?;
-    let found = names_in(&listing);
+    let found = bucket_names(scene)?;
     expect(
         found == BUCKETS,
         &format!("the 11 buckets {}", BUCKETS.join(" ")),
         format!("{} buckets by the S3 API: {}", found.len(), found.join(" ")),
     )
+}
+
+pub(super) fn bucket_names(scene: &Scene) -> Result<Vec<String>> {
+    Ok(names_in(&s3(scene, "", "")?))
 }
 
 /// One call of the S3 API with the keys that GitLab has; `options` are further lines of curl's configuration. curl signs the request itself;

@@ -161,7 +161,7 @@ fn redis(scene: &Scene, command: &str) -> Result<String> {
     Ok(answer.lines().skip(1).collect::<Vec<_>>().join("\n"))
 }
 
-fn bao(scene: &Scene, args: &[&str]) -> Result<String> {
+pub(super) fn bao(scene: &Scene, args: &[&str]) -> Result<String> {
     let path = scene.lab.checkout().join("infra/secrets/openbao-init.json");
     let text = fs::read_to_string(&path).file("read", &path)?;
     let init: Value = serde_json::from_str(&text)

@@ -65,6 +65,28 @@ impl Run {
         Ok(())
     }
 
+    /// Waits, and tells whether the run has not come to an end of its own by then. One that failed is a fault.
+    pub(super) fn still_runs_after(&mut self, moment: Duration) -> Result<bool> {
+        let begun = Instant::now();
+        while begun.elapsed() < moment {
+            let ended = self
+                .child
+                .try_wait()
+                .file("wait for", Path::new("blueprint"))?;
+            match ended.map(|status| status.code()) {
+                None => thread::sleep(POLL),
+                Some(Some(0)) => return Ok(false),
+                Some(code) => {
+                    return Err(Error::unmet(
+                        format!("`up` ended with {code:?} instead of going on"),
+                        format!("its events are in {}", self.log.display()),
+                    ));
+                }
+            }
+        }
+        Ok(true)
+    }
+
     pub(super) fn pid(&self) -> u32 {
         self.child.id()
     }

@@ -4,6 +4,9 @@ mod ambiguous;
 mod crashes;
 mod crates;
 mod data;
+mod end_state;
+mod failpoints;
+mod fresh;
 mod identity;
 mod interrupted;
 mod killed_run;
@@ -13,6 +16,7 @@ mod network;
 mod objects;
 mod observer;
 mod pipeline;
+mod random_kills;
 mod recreation;
 mod refusals;
 mod registry;
@@ -36,6 +40,8 @@ type Evidence = String;
 struct Check {
     name: &'static str,
     run: fn(&mut Scene) -> Result<Evidence>,
+    /// Too long for every run: it runs when it is named.
+    by_hand: bool,
     /// Without it the later ones can only fail: the run ends here.
     vital: bool,
 }
@@ -81,14 +87,27 @@ const CHECKS: &[Check] = &[
         "identity-survives-recreation",
         recreation::identity_survives_and_sequential_is_the_same,
     ),
-    // The last one: it leaves no cluster behind.
+    // The last ones: they leave no cluster behind.
+    check("failpoints-of-each-kind", failpoints::one_of_each_kind),
+    check("random-kills", random_kills::random_kills),
     check("killed-and-resumed", crashes::killed_and_resumed),
+    by_hand("failpoint-sweep", failpoints::sweep),
 ];
 
 const fn check(name: &'static str, run: fn(&mut Scene) -> Result<Evidence>) -> Check {
     Check {
         name,
         run,
+        by_hand: false,
+        vital: false,
+    }
+}
+
+const fn by_hand(name: &'static str, run: fn(&mut Scene) -> Result<Evidence>) -> Check {
+    Check {
+        name,
+        run,
+        by_hand: true,
         vital: false,
     }
 }
@@ -97,6 +116,7 @@ const fn vital(name: &'static str, run: fn(&mut Scene) -> Result<Evidence>) -> C
     Check {
         name,
         run,
+        by_hand: false,
         vital: true,
     }
 }
@@ -134,7 +154,8 @@ pub(crate) fn run(lab: &LabHome, only: &[String], report: &Reporter) -> Result<(
     };
     let (mut passed, mut failed) = (0, 0);
     for check in CHECKS {
-        if !only.is_empty() && !only.iter().any(|name| name == check.name) {
+        let named = only.iter().any(|name| name == check.name);
+        if !named && (check.by_hand || !only.is_empty()) {
             continue;
         }
         report.say(format!("{} …", check.name));
@@ -157,6 +178,14 @@ pub(crate) fn run(lab: &LabHome, only: &[String], report: &Reporter) -> Result<(
                 check.name
             ));
             break;
+        }
+    }
+    if only.is_empty() {
+        for check in CHECKS.iter().filter(|check| check.by_hand) {
+            report.data(format!(
+                "NOT RUN {0}: it takes long; `cargo xtask e2e {0}` runs it",
+                check.name
+            ));
         }
     }
     let charts = if platform.charts().are_stand_ins() {

@@ -48,6 +48,46 @@ pub(super) fn take(scene: &Scene) -> Result<BTreeMap<String, String>> {
         .collect())
 }
 
+/// The same between two installations: of a Secret only its keys, and nothing that is computed from secrets.
+pub(super) fn shapes(scene: &Scene) -> Result<BTreeMap<String, String>> {
+    let list = scene.objects(&[KINDS, "--all-namespaces"])?;
+    let objects = items(&list).into_iter().filter(|object| !left_out(object));
+    Ok(objects
+        .map(|object| (name(object), shape(object)))
+        .collect())
+}
+
+fn shape(object: &Value) -> String {
+    let mut object = object.clone();
+    let values = if object["kind"] == "Secret" {
+        object["data"].as_object_mut()
+    } else {
+        None
+    };
+    for value in values.into_iter().flat_map(|fields| fields.values_mut()) {
+        *value = "a value".into();
+    }
+    scrub(&mut object);
+    scrub_digests(&mut object);
+    object.to_string()
+}
+
+/// Charts put digests of rendered secrets into annotations of pod templates, so that pods roll with them.
+fn scrub_digests(value: &mut Value) {
+    match value {
+        Value::Object(fields) => {
+            for (name, value) in fields {
+                if name.starts_with("checksum/") {
+                    *value = "a digest".into();
+                }
+                scrub_digests(value);
+            }
+        }
+        Value::Array(values) => values.iter_mut().for_each(scrub_digests),
+        _ => {}
+    }
+}
+
 /// The names that differ, each with the JSON pointer of its first difference.
 pub(super) fn differences(
     before: &BTreeMap<String, String>,
@@ -167,6 +207,13 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn two_installations_have_the_same_shape_and_a_missing_key_shows() {
+        let secret = |value: &str, key: &str| json!({"kind": "Secret", "metadata": {"name": "s"}, "data": {key: value}});
+        assert_eq!(shape(&secret("a", "token")), shape(&secret("b", "token")));
+        assert_ne!(shape(&secret("a", "token")), shape(&secret("a", "other")));
+    }
 
     #[test]
     fn what_a_server_sets_is_no_difference_and_a_changed_port_is() {
