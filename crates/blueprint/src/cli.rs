@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::commands::{
-    charts, cluster, completions, docs, graph, init, secrets, smoke, status, timings, up, values,
+    charts, cluster, completions, docs, down, graph, init, secrets, smoke, status, timings, up,
+    values,
 };
 
 /// A whole GitLab platform on a kind cluster, in one command.
@@ -86,6 +87,7 @@ pub(crate) enum Command {
     Init(init::Args),
     Cluster(cluster::Args),
     Up(up::Args),
+    Down(down::Args),
     Smoke(smoke::Args),
     Status(status::Args),
     Graph(graph::Args),

@@ -55,7 +55,9 @@ impl ExitCode {
                 "Pre-flight found something that the run needs and that is not there or not as it must be, such as an edited chart or a half-written PGDATA. Nothing was changed."
             }
             Self::SmokeFailed => "`smoke`: at least one check failed.",
-            Self::ChangesFound => "`up --check`: something is not as wanted, `up` would change it.",
+            Self::ChangesFound => {
+                "`up --check`: something is not as wanted, `up` would change it; `down --check`: something of blueprint's is there, `down` would remove it."
+            }
             Self::Interrupted => "Stopped by Ctrl-C or SIGTERM.",
         }
     }

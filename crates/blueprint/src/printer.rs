@@ -135,6 +135,11 @@ impl Printer {
         self.talk(&format!("{label} {line}"));
     }
 
+    /// A question, also when quiet.
+    pub(crate) fn ask(&self, question: &str) {
+        self.talk(question);
+    }
+
     /// An error, also when quiet.
     pub(crate) fn problem(&self, problem: &Problem) {
         self.failure(None, problem.failure());

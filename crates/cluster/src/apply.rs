@@ -4,13 +4,13 @@ use std::time::Duration;
 
 use backon::{ConstantBuilder, Retryable};
 use blueprint_failpoint::failpoint;
-use kube::api::{Api, DynamicObject, Patch, PatchParams};
+use kube::api::{Api, DynamicObject, Patch, PatchParams, PostParams};
 use serde_json::Value;
 
 use crate::answer::Answer;
 use crate::connect::Cluster;
 use crate::error::Error;
-use crate::object::{Identity, Kind, describe};
+use crate::object::{Identity, Kind, describe, from_value};
 use crate::retry::patiently;
 
 /// What an apply did.
@@ -102,6 +102,30 @@ impl Cluster {
         })
         .await?;
         failpoint!(after, "patch", "{what}");
+        Ok(after.metadata.resource_version != before)
+    }
+
+    /// Puts an object in place of the one that is there, whatever other managers set in it; its resourceVersion is the one that is found now. Answers whether
+    /// anything changed.
+    pub async fn replace(&self, manifest: &Value) -> Result<bool, Error> {
+        let identity = Identity::of(manifest)?;
+        let kind = self.kind(identity.api_version, identity.kind).await?;
+        let api = self.api_for_one(&kind, identity.namespace, identity.name)?;
+        let what = identity.describe();
+        let before = resource_version(&api, &what, identity.name).await?;
+        let mut object = from_value(manifest.clone())?;
+        object.metadata.resource_version.clone_from(&before);
+        failpoint!(before, "put back", "{what}");
+        let after = patiently(&format!("put back {what}"), || {
+            let parameters = PostParams {
+                field_manager: Some(crate::FIELD_MANAGER.to_owned()),
+                ..PostParams::default()
+            };
+            let (api, object) = (&api, &object);
+            async move { api.replace(identity.name, &parameters, object).await }
+        })
+        .await?;
+        failpoint!(after, "put back", "{what}");
         Ok(after.metadata.resource_version != before)
     }
 

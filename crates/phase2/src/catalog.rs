@@ -11,6 +11,7 @@ use tokio_util::sync::CancellationToken;
 use crate::cloudnative_pg::{CnpgCluster, CnpgOperator};
 use crate::context::Context;
 use crate::coredns_patch::CoreDnsPatch;
+use crate::error::Error;
 use crate::gateway::GatewayCrds;
 use crate::gitlab::Gitlab;
 use crate::installer::{Installer, Work};
@@ -98,12 +99,9 @@ impl TaskRunner for Phase2 {
         progress: Progress,
         cancel: CancellationToken,
     ) -> Result<Outcome, Failure> {
-        let Some(installer) = self.catalog.get(task) else {
-            return Err(Failure {
-                summary: format!("no installer is called `{task}`"),
-                ..Failure::default()
-            });
-        };
+        let installer = self
+            .installer(task)
+            .map_err(|error| error.into_failure(task))?;
         // Pre-flight itself only looks, and tells this with everything else that is wanting.
         if installer.id() != Preflight.id() {
             made_with::enter(&self.context).map_err(|error| error.into_failure(task))?;
@@ -112,14 +110,36 @@ impl TaskRunner for Phase2 {
             context: &self.context,
             progress: &progress,
         };
-        tokio::select! {
-            answer = installer.install(work) => answer.map_err(|error| error.into_failure(task)),
-            () = stopped(&self.context, &progress, &cancel) => Err(Failure {
-                summary: format!("{task} was interrupted"),
-                hint: Some("run `blueprint up` again: it goes on from here".to_owned()),
-                ..Failure::default()
-            }),
-        }
+        to_safe_point(task, "blueprint up", work, installer.install(work), cancel).await
+    }
+}
+
+impl Phase2 {
+    /// The installer of a task of the table.
+    pub(crate) fn installer(&self, task: &str) -> Result<&Arc<dyn Installer>, Error> {
+        self.catalog.get(task).ok_or_else(|| Error::Failed {
+            action: format!("find the installer of `{task}`"),
+            found: "there is none of this name".to_owned(),
+            hint: "please report this: table and catalog do not fit".to_owned(),
+        })
+    }
+}
+
+/// A task's work until it ends, or, once the run is cancelled, until it had the time to reach a safe point. `command` goes on from there.
+pub(crate) async fn to_safe_point(
+    task: &str,
+    command: &str,
+    within: Work<'_>,
+    work: impl Future<Output = Result<Outcome, Error>>,
+    cancel: CancellationToken,
+) -> Result<Outcome, Failure> {
+    tokio::select! {
+        answer = work => answer.map_err(|error| error.into_failure(task)),
+        () = stopped(within.context, within.progress, &cancel) => Err(Failure {
+            summary: format!("{task} was interrupted"),
+            hint: Some(format!("run `{command}` again: it goes on from here")),
+            ..Failure::default()
+        }),
     }
 }
 

@@ -4,6 +4,7 @@ mod claim;
 mod cluster;
 mod databases;
 mod operator;
+mod removal;
 mod roles;
 pub(crate) mod volume_decision;
 pub(crate) mod volume_probe;

@@ -4,6 +4,7 @@
 
 mod corefile;
 mod probe;
+mod removal;
 
 use std::time::Duration;
 
@@ -19,6 +20,7 @@ use crate::error::Error;
 use crate::installer::{Installer, State, Work};
 use crate::marked_block;
 use crate::names;
+use crate::removal::Removal;
 use crate::smoke::CheckResult;
 
 use corefile::CorefileError;
@@ -165,6 +167,14 @@ impl Installer for CoreDnsPatch {
                 .await?;
         }
         Ok(outcome)
+    }
+
+    async fn remains(&self, work: Work<'_>, _removal: Removal) -> Result<Vec<String>, Error> {
+        removal::remains(work).await
+    }
+
+    async fn uninstall(&self, work: Work<'_>, _removal: Removal) -> Result<Outcome, Error> {
+        removal::run(work).await
     }
 
     async fn smoke(&self, work: Work<'_>) -> Vec<CheckResult> {

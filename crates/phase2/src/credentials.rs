@@ -86,6 +86,24 @@ where
     }
 }
 
+/// Before a Secret goes: a value that no file holds is saved. One that differs from the file's is left to the file, which the next install uses.
+pub(crate) fn save_lost(
+    what: &str,
+    file: &Path,
+    in_cluster: Option<SecretString>,
+    outcome: &mut Outcome,
+) -> Result<(), Error> {
+    let (None, Some(value)) = (private_file::read(file)?, in_cluster) else {
+        return Ok(());
+    };
+    private_file::write(file, value.expose_secret().as_bytes())?;
+    outcome.changed(format!(
+        "saved {what} from the cluster to {}",
+        file.display()
+    ));
+    Ok(())
+}
+
 /// What is to be done about one credential.
 #[derive(Debug)]
 pub(crate) enum Choice {
@@ -327,6 +345,18 @@ mod tests {
             "clustered"
         );
         assert_eq!(case.file("password.txt.former").as_deref(), Some("filed"));
+    }
+
+    #[tokio::test]
+    async fn a_password_that_only_the_cluster_has_is_saved_before_its_secret_goes() {
+        let mut case = Case::new(None);
+        let path = case.folder.path().join("password.txt");
+        let secret = || Some(SecretString::from("clustered"));
+        save_lost("x", &path, secret(), &mut case.outcome).unwrap();
+        assert_eq!(case.file("password.txt").as_deref(), Some("clustered"));
+        let other = Some(SecretString::from("other"));
+        save_lost("x", &path, other, &mut case.outcome).unwrap();
+        assert_eq!(case.file("password.txt").as_deref(), Some("clustered"));
     }
 
     #[tokio::test]

@@ -3,6 +3,7 @@
 //! GitLab's chart brings Envoy Gateway, whose CRDs must exist before; installed here they stay out of the release record, which holds at most 1 MiB.
 
 mod forward_only;
+mod removal;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -23,6 +24,7 @@ use crate::context::Context;
 use crate::error::Error;
 use crate::helm_release::chart_artifact;
 use crate::installer::{Installer, State, Work};
+use crate::removal::Removal;
 use crate::smoke::CheckResult;
 use crate::smoke_row::{row, unexpected};
 
@@ -362,6 +364,14 @@ impl Installer for GatewayCrds {
         }
         wait_established(work, &plan.apply, &plan.keep).await?;
         Ok(outcome)
+    }
+
+    async fn remains(&self, work: Work<'_>, _removal: Removal) -> Result<Vec<String>, Error> {
+        removal::remains(work).await
+    }
+
+    async fn uninstall(&self, work: Work<'_>, _removal: Removal) -> Result<Outcome, Error> {
+        removal::run(work).await
     }
 
     async fn smoke(&self, work: Work<'_>) -> Vec<CheckResult> {

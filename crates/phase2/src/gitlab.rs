@@ -2,10 +2,12 @@
 
 mod checks;
 mod gateway_listener;
+mod gateway_removal;
 mod kept_secrets;
 mod outside_secrets;
 mod readiness;
 mod release;
+mod removal;
 mod root_password;
 mod through_gateway;
 mod tokens;
@@ -15,6 +17,7 @@ use blueprint_pipeline::Outcome;
 
 use crate::error::Error;
 use crate::installer::{Installer, State, Work};
+use crate::removal::Removal;
 use crate::smoke::CheckResult;
 use crate::{names, persistent_secrets};
 
@@ -58,6 +61,14 @@ impl Installer for Gitlab {
         outside_secrets::restart_readers(work, &mut outcome).await?;
         readiness::wait(work).await?;
         Ok(outcome)
+    }
+
+    async fn remains(&self, work: Work<'_>, _removal: Removal) -> Result<Vec<String>, Error> {
+        removal::remains(work).await
+    }
+
+    async fn uninstall(&self, work: Work<'_>, removal: Removal) -> Result<Outcome, Error> {
+        Box::pin(removal::run(work, removal)).await
     }
 
     async fn smoke(&self, work: Work<'_>) -> Vec<CheckResult> {

@@ -1,5 +1,7 @@
 //! A release brought to what is wanted: nothing when its inputs are the same, an upgrade when they differ, mended first when a helm was cut off.
 
+pub mod uninstall;
+
 use std::future::Future;
 use std::time::Duration;
 

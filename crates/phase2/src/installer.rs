@@ -5,6 +5,7 @@ use blueprint_pipeline::{Outcome, Progress};
 
 use crate::context::Context;
 use crate::error::Error;
+use crate::removal::Removal;
 use crate::smoke::CheckResult;
 
 /// How a component stands.
@@ -40,6 +41,13 @@ pub trait Installer: Send + Sync {
 
     /// Brings it to what is wanted: inspects first, changes only what differs, says what it changed.
     async fn install(&self, work: Work<'_>) -> Result<Outcome, Error>;
+
+    /// What [`Self::uninstall`] would remove as things stand, a phrase each. Looks, changes nothing.
+    async fn remains(&self, work: Work<'_>, removal: Removal) -> Result<Vec<String>, Error>;
+
+    /// Removes its component and nothing else; what is gone already is no error, so a cut-off uninstall is run again. Whatever only the cluster knew and a later
+    /// install needs is saved first, unless all is to be wiped.
+    async fn uninstall(&self, work: Work<'_>, removal: Removal) -> Result<Outcome, Error>;
 
     /// Its rows of the smoke table.
     async fn smoke(&self, work: Work<'_>) -> Vec<CheckResult>;

@@ -3,6 +3,7 @@
 //! One folder a host under /etc/containerd/certs.d, which containerd reads at each pull: no restart is needed for a new host, also not for the first one.
 
 mod containerd;
+mod removal;
 
 use async_trait::async_trait;
 use blueprint_cluster::{Node, Nodes};
@@ -12,6 +13,7 @@ use futures::future::try_join_all;
 use crate::context::Context;
 use crate::error::Error;
 use crate::installer::{Installer, State, Work};
+use crate::removal::Removal;
 use crate::smoke::CheckResult;
 use crate::wildcard_certs;
 
@@ -21,6 +23,10 @@ const CONFIG: &str = "/etc/containerd/config.toml";
 const CANDIDATE: &str = "/etc/containerd/config.toml.blueprint";
 /// There while the file has been changed and containerd has not been restarted since.
 const RESTART_DUE: &str = "/etc/containerd/blueprint-restart-due";
+/// What [`CONFIG`] was before we set its `config_path`.
+const BEFORE: &str = "/etc/containerd/config.toml.before-blueprint";
+/// The first line of every `hosts.toml` of ours.
+const HEADER: &str = "# Written by blueprint: the domain's own CA.";
 const HOSTS: [&str; 4] = ["gitlab", "registry", "kas", "minio"];
 
 /// The smoke row that the facts add to the table.
@@ -61,6 +67,14 @@ impl Installer for KindNodeTrust {
             changes: changes.into_iter().flatten().collect(),
             notes: Vec::new(),
         })
+    }
+
+    async fn remains(&self, work: Work<'_>, _removal: Removal) -> Result<Vec<String>, Error> {
+        removal::remains(work).await
+    }
+
+    async fn uninstall(&self, work: Work<'_>, _removal: Removal) -> Result<Outcome, Error> {
+        removal::run(work).await
     }
 
     async fn smoke(&self, work: Work<'_>) -> Vec<CheckResult> {
@@ -123,7 +137,7 @@ fn files(context: &Context, ca: &str) -> Vec<(String, Vec<u8>)> {
 /// ignore the CA).
 fn hosts_toml(host: &str) -> String {
     format!(
-        "# Written by blueprint: the domain's own CA.\nserver = \"https://{host}\"\n\n[host.\"https://{host}\"]\n  capabilities = [\"pull\", \"resolve\", \"push\"]\n  ca = \"{CERTS_D}/{host}/ca.pem\"\n"
+        "{HEADER}\nserver = \"https://{host}\"\n\n[host.\"https://{host}\"]\n  capabilities = [\"pull\", \"resolve\", \"push\"]\n  ca = \"{CERTS_D}/{host}/ca.pem\"\n"
     )
 }
 
@@ -167,9 +181,9 @@ async fn ensure_config_path(nodes: &Nodes, node: &Node) -> Result<Option<String>
 /// Adds the setting to a file that has no registry table, after containerd itself has read the candidate. This is the one case in which containerd is restarted.
 async fn add_config_path(nodes: &Nodes, node: &Node) -> Result<String, Error> {
     let bytes = nodes.read_file(node, CONFIG).await?.unwrap_or_default();
-    let candidate = String::from_utf8(bytes)
+    let candidate = std::str::from_utf8(&bytes)
         .ok()
-        .and_then(|config| containerd::with_config_path(&config));
+        .and_then(containerd::with_config_path);
     let Some(candidate) = candidate else {
         return Err(refusal(
             node,
@@ -195,6 +209,7 @@ async fn add_config_path(nodes: &Nodes, node: &Node) -> Result<String, Error> {
     }
     // A run that is cut off between the two would leave a containerd that has not read what its file says by now.
     nodes.write_file(node, RESTART_DUE, b"\n", 0o644).await?;
+    nodes.write_file(node, BEFORE, &bytes, 0o644).await?;
     nodes
         .write_file(node, CONFIG, candidate.as_bytes(), 0o644)
         .await?;

@@ -1,5 +1,7 @@
 //! Step 3: the local-path provisioner, with its folder on the storage root, as the only default StorageClass.
 
+mod removal;
+
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -12,8 +14,10 @@ use serde_json::{Value, json};
 use crate::error::Error;
 use crate::gateway::manifest;
 use crate::installer::{Installer, State, Work};
+use crate::removal::Removal;
 use crate::smoke::{self, CheckResult};
 use crate::smoke_row::{row, unexpected};
+use crate::takeover;
 use crate::workloads::Workload;
 
 const CLASS: &str = "local-path";
@@ -80,35 +84,44 @@ fn is_marked_default(class: &DynamicObject) -> bool {
         .any(|(key, value)| DEFAULT_MARKS.contains(&key.as_str()) && value == "true")
 }
 
-/// Names of the default classes, ours first.
-async fn default_classes(work: Work<'_>) -> Result<Vec<String>, Error> {
-    let classes = work
+/// The classes that are marked as default.
+async fn marked_classes(work: Work<'_>) -> Result<Vec<DynamicObject>, Error> {
+    let mut classes = work
         .context
         .cluster
         .list(CLASS_API, "StorageClass", None, "")
         .await?;
-    let mut names: Vec<String> = classes
-        .iter()
-        .filter(|class| is_marked_default(class))
-        .filter_map(|class| class.metadata.name.clone())
+    classes.retain(is_marked_default);
+    Ok(classes)
+}
+
+/// Names of the default classes, ours first.
+async fn default_classes(work: Work<'_>) -> Result<Vec<String>, Error> {
+    let mut names: Vec<String> = marked_classes(work)
+        .await?
+        .into_iter()
+        .filter_map(|class| class.metadata.name)
         .collect();
     names.sort_by_key(|name| name != CLASS);
     Ok(names)
 }
 
-/// Takes the mark off every class but ours. Only the mark is ours to take: the class stays as it is.
+/// Takes the mark off every class but ours, and notes on it what it had. Only the mark is ours to take: the class stays as it is.
 async fn unmark_others(work: Work<'_>, outcome: &mut Outcome) -> Result<(), Error> {
-    let patch =
-        json!({"metadata": {"annotations": {DEFAULT_MARKS[0]: null, DEFAULT_MARKS[1]: null}}});
-    for name in default_classes(work)
-        .await?
-        .iter()
-        .filter(|name| *name != CLASS)
-    {
+    for class in marked_classes(work).await? {
+        let Some(name) = class.metadata.name.as_deref().filter(|name| *name != CLASS) else {
+            continue;
+        };
         if work
             .context
             .cluster
-            .merge_patch(CLASS_API, "StorageClass", None, name, &patch)
+            .merge_patch(
+                CLASS_API,
+                "StorageClass",
+                None,
+                name,
+                &removal::without_marks(&class),
+            )
             .await?
         {
             outcome.changed(format!("took the default mark off StorageClass {name}"));
@@ -151,6 +164,7 @@ impl Installer for LocalPathProvisioner {
         let existed = PROVISIONER.exists(work).await?;
         let mut reconfigured = false;
         for document in documents(work)? {
+            takeover::remember(&work.context.cluster, &document).await?;
             let change = work.context.cluster.apply(&document).await?;
             reconfigured |=
                 document["kind"] == json!("ConfigMap") && matches!(change, Change::Configured(_));
@@ -164,6 +178,14 @@ impl Installer for LocalPathProvisioner {
         }
         PROVISIONER.wait(work, READY_WITHIN).await?;
         Ok(outcome)
+    }
+
+    async fn remains(&self, work: Work<'_>, _removal: Removal) -> Result<Vec<String>, Error> {
+        removal::remains(work).await
+    }
+
+    async fn uninstall(&self, work: Work<'_>, _removal: Removal) -> Result<Outcome, Error> {
+        removal::run(work).await
     }
 
     async fn smoke(&self, work: Work<'_>) -> Vec<CheckResult> {

@@ -8,6 +8,7 @@ mod refusal;
 mod release;
 mod session;
 mod standing;
+mod still_openable;
 mod storage;
 
 use async_trait::async_trait;
@@ -17,6 +18,7 @@ use blueprint_pipeline::Outcome;
 
 use crate::error::Error;
 use crate::installer::{Installer, State, Work};
+use crate::removal::{self, Removal};
 use crate::smoke::{CheckResult, row};
 use crate::smoke_row;
 
@@ -66,6 +68,20 @@ impl Installer for OpenBao {
             }
             other => other?,
         }
+        Ok(outcome)
+    }
+
+    async fn remains(&self, work: Work<'_>, _removal: Removal) -> Result<Vec<String>, Error> {
+        removal::there(work, &release::pieces()).await
+    }
+
+    async fn uninstall(&self, work: Work<'_>, removal: Removal) -> Result<Outcome, Error> {
+        let mut outcome = Outcome::unchanged();
+        release::check_ours(work).await?;
+        if removal == Removal::Keep && release::is_there(work).await? {
+            still_openable::check(work).await?;
+        }
+        removal::remove(work, &release::pieces(), &mut outcome).await?;
         Ok(outcome)
     }
 

@@ -19,6 +19,7 @@ use crate::error::Error;
 use crate::installation;
 use crate::installer::{Installer, State, Work};
 use crate::names;
+use crate::removal::{self, Piece, Removal};
 use crate::smoke::CheckResult;
 
 pub(crate) use lost::repositories;
@@ -115,6 +116,15 @@ impl Installer for SecretsRestore {
         Ok(outcome)
     }
 
+    async fn remains(&self, work: Work<'_>, _removal: Removal) -> Result<Vec<String>, Error> {
+        removal::there(work, &[Piece::Namespace(names::GITLAB)]).await
+    }
+
+    /// The Secrets that it brought back are GitLab's, and go with it; what is left is the namespace.
+    async fn uninstall(&self, work: Work<'_>, _removal: Removal) -> Result<Outcome, Error> {
+        removal::remove_all(work, &[Piece::Namespace(names::GITLAB)]).await
+    }
+
     async fn smoke(&self, _work: Work<'_>) -> Vec<CheckResult> {
         Vec::new()
     }
@@ -149,6 +159,19 @@ impl Installer for SecretsSnapshot {
         Ok(outcome)
     }
 
+    async fn remains(&self, _work: Work<'_>, _removal: Removal) -> Result<Vec<String>, Error> {
+        Ok(Vec::new())
+    }
+
+    /// One more snapshot, before GitLab goes: what is saved is what was in force last.
+    async fn uninstall(&self, work: Work<'_>, removal: Removal) -> Result<Outcome, Error> {
+        let mut outcome = Outcome::unchanged();
+        if removal == Removal::Keep {
+            save_the_last(work, &mut outcome).await?;
+        }
+        Ok(outcome)
+    }
+
     async fn smoke(&self, work: Work<'_>) -> Vec<CheckResult> {
         let result = match self.inspect(work).await {
             Ok(State::Ready) => Ok(work
@@ -165,6 +188,66 @@ impl Installer for SecretsSnapshot {
             Err(error) => Err(error.to_string()),
         };
         vec![CheckResult::from_result(ROW, result)]
+    }
+}
+
+/// Names of all that the chart's job made and that is in the cluster now.
+pub(crate) async fn names_in_cluster(context: &Context) -> Result<Vec<String>, Error> {
+    Ok(generated(context).await?.into_keys().collect())
+}
+
+/// Before the Secrets go: the snapshot holds each of them as it is now, or nothing may be removed. Without Rails' keys in the cluster there is nothing new to
+/// save (an earlier run was cut off while it removed them, or GitLab never started), but the snapshot must have them when GitLab is installed.
+pub(crate) async fn save_the_last(work: Work<'_>, outcome: &mut Outcome) -> Result<(), Error> {
+    let context = work.context;
+    let live = generated(context).await?;
+    if live.contains_key(RAILS) {
+        save(work, outcome).await?;
+        let kept = read(context)?;
+        let held = |name: &String, secret: &SnapshotSecret| {
+            kept.as_ref()
+                .and_then(|kept| kept.secrets.get(name))
+                .is_some_and(|kept| kept == secret)
+        };
+        let stale: Vec<&str> = live
+            .iter()
+            .filter(|(name, secret)| !held(name, secret))
+            .map(|(name, _)| name.as_str())
+            .collect();
+        return if stale.is_empty() {
+            Ok(())
+        } else {
+            Err(not_saved(context, &stale.join(", ")))
+        };
+    }
+    let deployed = context
+        .cluster
+        .release(names::GITLAB, RELEASE)
+        .await?
+        .last_deployed()
+        .is_some();
+    let kept = read(context)?.is_some_and(|kept| kept.secrets.contains_key(RAILS));
+    if deployed && !kept {
+        return Err(not_saved(context, RAILS));
+    }
+    Ok(())
+}
+
+fn not_saved(context: &Context, what: &str) -> Error {
+    let path = context.workspace.gitlab_snapshot();
+    Error::Refused {
+        summary: "GitLab's Secrets are not safe on disk, so nothing of GitLab is removed"
+            .to_owned(),
+        expected: format!(
+            "{} with every Secret as the cluster has it now",
+            path.display()
+        ),
+        found: format!("it lacks {what}"),
+        hint: format!(
+            "put the missing Secret back (copies of the snapshot lie beside it as {}.1 to .5) and run `blueprint up --only secrets-snapshot`; or, if GitLab's data \
+             may be lost, `blueprint down --wipe`",
+            path.display()
+        ),
     }
 }
 

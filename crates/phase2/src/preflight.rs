@@ -18,6 +18,8 @@ use crate::ambiguity;
 use crate::context::Context;
 use crate::error::Error;
 use crate::installer::{Installer, State, Work};
+use crate::private_files;
+use crate::removal::Removal;
 use crate::smoke::{CheckResult, row};
 
 /// One thing that is not as it must be.
@@ -145,6 +147,22 @@ impl Installer for Preflight {
         };
         if !work.context.accepted.is_empty() {
             ambiguity::take(work, &mut outcome).await?;
+        }
+        Ok(outcome)
+    }
+
+    /// It made nothing in the cluster; the workspace's private files, which are nobody's alone, go last, and it is the last of all to be taken down.
+    async fn remains(&self, work: Work<'_>, removal: Removal) -> Result<Vec<String>, Error> {
+        match removal {
+            Removal::Keep => Ok(Vec::new()),
+            Removal::Wipe => private_files::there(&work.context.workspace),
+        }
+    }
+
+    async fn uninstall(&self, work: Work<'_>, removal: Removal) -> Result<Outcome, Error> {
+        let mut outcome = Outcome::unchanged();
+        if removal == Removal::Wipe {
+            private_files::remove(&work.context.workspace, &mut outcome)?;
         }
         Ok(outcome)
     }

@@ -16,6 +16,7 @@ use crate::error::Error;
 use crate::helm_release::{self, ReleaseSpec};
 use crate::installer::{Installer, State, Work};
 use crate::names;
+use crate::removal::{self, Piece, Removal};
 use crate::smoke::{CheckResult, row};
 use crate::smoke_row;
 use crate::workloads::{Workload, release_and_workloads};
@@ -25,6 +26,8 @@ const SECRET: &str = "redis-auth";
 const KEY: &str = "redis-password";
 const POD: &str = "redis-master-0";
 const CONTAINER: &str = "redis";
+/// Made by the chart's StatefulSet.
+const CLAIM: &str = "redis-data-redis-master-0";
 const LENGTH: usize = 40;
 
 const RELEASE: ReleaseSpec = ReleaseSpec {
@@ -104,9 +107,39 @@ impl Installer for Redis {
         Ok(outcome)
     }
 
+    async fn remains(&self, work: Work<'_>, _removal: Removal) -> Result<Vec<String>, Error> {
+        removal::there(work, &pieces()).await
+    }
+
+    async fn uninstall(&self, work: Work<'_>, removal: Removal) -> Result<Outcome, Error> {
+        let mut outcome = Outcome::unchanged();
+        helm_release::uninstall::check_ours(work, &RELEASE).await?;
+        if removal == Removal::Keep {
+            let file = work.context.workspace.redis_password();
+            let in_cluster = password_in_cluster(work).await?;
+            credentials::save_lost("the Redis password", &file, in_cluster, &mut outcome)?;
+        }
+        removal::remove(work, &pieces(), &mut outcome).await?;
+        Ok(outcome)
+    }
+
     async fn smoke(&self, work: Work<'_>) -> Vec<CheckResult> {
         vec![smoke_row::row(row::REDIS, TASK, pong(work).await)]
     }
+}
+
+/// The chart leaves its claim behind.
+fn pieces() -> [Piece; 5] {
+    [
+        Piece::Release(RELEASE),
+        Piece::Pods {
+            namespace: names::REDIS,
+            selector: MASTER.pods,
+        },
+        Piece::claim(names::REDIS, CLAIM),
+        Piece::secret(names::REDIS, SECRET),
+        Piece::Namespace(names::REDIS),
+    ]
 }
 
 async fn pong(work: Work<'_>) -> Result<String, Error> {

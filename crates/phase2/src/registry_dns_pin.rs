@@ -18,7 +18,8 @@ use crate::coredns_patch::gateway_address;
 use crate::error::Error;
 use crate::installer::{Installer, State, Work};
 use crate::kind_node_trust::kubernetes_nodes;
-use crate::marked_block::MarkerError;
+use crate::marked_block::{self, MarkerError};
+use crate::removal::Removal;
 use crate::smoke::CheckResult;
 
 use pull::Answer;
@@ -86,6 +87,33 @@ impl Installer for RegistryDnsPin {
         Ok(outcome)
     }
 
+    async fn remains(&self, work: Work<'_>, _removal: Removal) -> Result<Vec<String>, Error> {
+        let nodes = work.context.nodes()?;
+        let mut found = Vec::new();
+        for node in kubernetes_nodes(nodes).await? {
+            let (current, without) = unpinned(nodes, &node).await?;
+            if current != without {
+                found.push(format!("our line in {}'s {HOSTS}", node.name));
+            }
+        }
+        Ok(found)
+    }
+
+    async fn uninstall(&self, work: Work<'_>, _removal: Removal) -> Result<Outcome, Error> {
+        let nodes = work.context.nodes()?;
+        let mut outcome = Outcome::unchanged();
+        for node in kubernetes_nodes(nodes).await? {
+            let (current, without) = unpinned(nodes, &node).await?;
+            if current != without {
+                nodes
+                    .write_file(&node, HOSTS, without.as_bytes(), 0o644)
+                    .await?;
+                outcome.changed(format!("took our line out of {}'s {HOSTS}", node.name));
+            }
+        }
+        Ok(outcome)
+    }
+
     async fn smoke(&self, work: Work<'_>) -> Vec<CheckResult> {
         let result = match reach(work.context).await {
             Ok(reached) => reached,
@@ -150,14 +178,26 @@ async fn reach(context: &Context) -> Result<Result<String, String>, Error> {
     })
 }
 
+/// The file as it is, and as it was before us.
+async fn unpinned(nodes: &Nodes, node: &Node) -> Result<(String, String), Error> {
+    let current = hosts(nodes, node).await?;
+    let without = marked_block::without(&current)
+        .map_err(|found: MarkerError| torn(node, &found.to_string()))?;
+    Ok((current, without))
+}
+
+async fn hosts(nodes: &Nodes, node: &Node) -> Result<String, Error> {
+    let bytes = nodes.read_file(node, HOSTS).await?.unwrap_or_default();
+    String::from_utf8(bytes).map_err(|_| torn(node, "it is not text"))
+}
+
 async fn edit(
     context: &Context,
     nodes: &Nodes,
     node: &Node,
     address: &str,
 ) -> Result<(String, String), Error> {
-    let bytes = nodes.read_file(node, HOSTS).await?.unwrap_or_default();
-    let current = String::from_utf8(bytes).map_err(|_| torn(node, "it is not text"))?;
+    let current = hosts(nodes, node).await?;
     let names = [
         context.settings.host("registry"),
         context.settings.host("gitlab"),

@@ -16,6 +16,7 @@ use crate::helm_release::{self, ReleaseSpec};
 use crate::installer::{Installer, State, Work};
 use crate::names;
 use crate::registry_dns_pin;
+use crate::removal::{self, Piece, Removal};
 use crate::secret_readers;
 use crate::smoke::{CheckResult, row};
 use crate::smoke_row;
@@ -84,9 +85,30 @@ impl Installer for Runner {
         Ok(outcome)
     }
 
+    async fn remains(&self, work: Work<'_>, _removal: Removal) -> Result<Vec<String>, Error> {
+        removal::there(work, &pieces()).await
+    }
+
+    /// The runner stays registered, and its token stays in OpenBao: the next install takes it up again.
+    async fn uninstall(&self, work: Work<'_>, _removal: Removal) -> Result<Outcome, Error> {
+        removal::remove_all(work, &pieces()).await
+    }
+
     async fn smoke(&self, work: Work<'_>) -> Vec<CheckResult> {
         vec![smoke_row::row(row::RUNNER, TASK, registered(work).await)]
     }
+}
+
+fn pieces() -> [Piece; 4] {
+    [
+        Piece::Release(RELEASE),
+        Piece::Pods {
+            namespace: names::GITLAB,
+            selector: RUNNER.pods,
+        },
+        Piece::secret(names::GITLAB, SECRET),
+        Piece::SharedNamespace(names::GITLAB),
+    ]
 }
 
 async fn install(work: Work<'_>, outcome: &mut Outcome) -> Result<(), Error> {

@@ -3,6 +3,7 @@
 //! A reserved volume (claimRef by namespace and name) binds to its claim whatever the storage class does, also after the cluster was made anew.
 
 pub(crate) mod folders;
+mod removal;
 pub(crate) mod volume;
 
 use async_trait::async_trait;
@@ -14,6 +15,7 @@ use crate::cloudnative_pg;
 use crate::error::Error;
 use crate::installation;
 use crate::installer::{Installer, State, Work};
+use crate::removal::Removal;
 use crate::smoke::CheckResult;
 use crate::smoke_row::{row, unexpected};
 
@@ -91,6 +93,11 @@ pub async fn ensure_volumes(work: Work<'_>, outcome: &mut Outcome) -> Result<(),
     Ok(())
 }
 
+/// What a wipe would stop at, told before anything is taken down.
+pub(crate) async fn check_wipe(work: Work<'_>) -> Result<(), Error> {
+    removal::check_all(work, &documents(work)?, Removal::Wipe).await
+}
+
 #[async_trait]
 impl Installer for StableStorage {
     fn id(&self) -> &'static str {
@@ -139,6 +146,14 @@ impl Installer for StableStorage {
         }
         ensure_volumes(work, &mut outcome).await?;
         Ok(outcome)
+    }
+
+    async fn remains(&self, work: Work<'_>, removal: Removal) -> Result<Vec<String>, Error> {
+        removal::remains(work, removal).await
+    }
+
+    async fn uninstall(&self, work: Work<'_>, removal: Removal) -> Result<Outcome, Error> {
+        removal::run(work, removal).await
     }
 
     async fn smoke(&self, work: Work<'_>) -> Vec<CheckResult> {

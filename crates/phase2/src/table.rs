@@ -1,5 +1,7 @@
 //! The order, as data. Why each step stands where it does is said in docs/steps.md and printed by `blueprint graph`.
 
+use std::sync::LazyLock;
+
 use blueprint_pipeline::{Step, Table, Task};
 
 const fn step(number: u8, title: &'static str) -> Step {
@@ -136,3 +138,81 @@ pub const TABLE: Table = Table {
         ),
     ],
 };
+
+/// What the steps do when they are taken down, from the first on.
+const TAKEN_DOWN: [&str; 13] = [
+    "Take leave of the workspace",
+    "Remove Gateway API CRDs",
+    "Remove local-path StorageClass",
+    "Release the stable volumes",
+    "Remove PostgreSQL + CloudNativePG",
+    "Remove Redis",
+    "Remove MinIO",
+    "Remove OpenBao",
+    "Remove listener Secrets",
+    "Give CoreDNS its Corefile back",
+    "Take the wildcard CA out of containerd",
+    "Snapshot chart-managed Secrets + remove GitLab",
+    "Remove Runner + unpin the registry",
+];
+
+/// The table backwards, for `down`: whoever needed something goes before it. Steps keep their numbers.
+pub static TEARDOWN: LazyLock<Table> = LazyLock::new(|| {
+    let table = TABLE.reversed();
+    let steps: Vec<Step> = table
+        .steps
+        .iter()
+        .zip(TAKEN_DOWN.iter().rev())
+        .map(|(step, title)| Step { title, ..*step })
+        .collect();
+    Table {
+        steps: steps.leak(),
+        ..table
+    }
+});
+
+#[cfg(test)]
+mod tests {
+    use blueprint_pipeline::Graph;
+
+    use super::*;
+
+    fn place(id: &str) -> usize {
+        let place = TEARDOWN.tasks.iter().position(|task| task.id == id);
+        place.unwrap()
+    }
+
+    #[test]
+    fn what_is_needed_goes_after_what_needs_it() {
+        assert!(Graph::new(*TEARDOWN).is_ok());
+        for task in TABLE.tasks {
+            for need in task.needs {
+                assert!(place(task.id) < place(need), "{} before {need}", task.id);
+                let waits = TEARDOWN.task(need).unwrap().needs;
+                assert!(waits.contains(&task.id), "{need} waits for {}", task.id);
+            }
+        }
+    }
+
+    #[test]
+    fn the_last_snapshot_is_taken_before_gitlab_goes_and_files_go_last() {
+        assert!(
+            TEARDOWN
+                .task("gitlab")
+                .unwrap()
+                .needs
+                .contains(&"secrets-snapshot")
+        );
+        assert_eq!(TEARDOWN.tasks.last().unwrap().id, "preflight");
+    }
+
+    #[test]
+    fn every_step_has_its_number_and_a_title_of_its_own() {
+        for step in TABLE.steps {
+            let down = TEARDOWN.step(step.number).unwrap();
+            assert_ne!(down.title, step.title);
+        }
+        assert!(TEARDOWN.step(6).unwrap().title.contains("Redis"));
+        assert!(TEARDOWN.step(13).unwrap().title.contains("Runner"));
+    }
+}

@@ -19,6 +19,7 @@ use crate::context::Context;
 use crate::error::Error;
 use crate::installer::{Installer, State, Work};
 use crate::names;
+use crate::removal::{self, Piece, Removal};
 use crate::smoke::{CheckResult, row};
 use crate::workspace::Workspace;
 
@@ -100,7 +101,7 @@ impl Installer for WildcardCerts {
         let context = work.context;
         let mut outcome = Outcome::unchanged();
         let mut files = read(&context.workspace)?;
-        if files.ca_key.is_none() && (files.certificate.is_none() || files.key.is_none()) {
+        if files.serve_nobody() {
             save_from_cluster(context, &mut files, &mut outcome).await?;
         }
         let files = settle(context, files, &mut outcome)?;
@@ -137,12 +138,35 @@ impl Installer for WildcardCerts {
         Ok(outcome)
     }
 
+    async fn remains(&self, work: Work<'_>, _removal: Removal) -> Result<Vec<String>, Error> {
+        removal::there(work, &pieces()).await
+    }
+
+    async fn uninstall(&self, work: Work<'_>, removal: Removal) -> Result<Outcome, Error> {
+        let context = work.context;
+        let mut outcome = Outcome::unchanged();
+        let mut files = read(&context.workspace)?;
+        if removal == Removal::Keep && files.serve_nobody() {
+            save_from_cluster(context, &mut files, &mut outcome).await?;
+        }
+        removal::remove(work, &pieces(), &mut outcome).await?;
+        Ok(outcome)
+    }
+
     async fn smoke(&self, work: Work<'_>) -> Vec<CheckResult> {
         vec![
             CheckResult::from_result(row::WILDCARD_CA, on_disk(work.context)),
             CheckResult::from_result(row::LISTENER_SECRETS, listener_secrets(work.context).await),
         ]
     }
+}
+
+fn pieces() -> Vec<Piece> {
+    let secrets = SECRETS.map(|name| Piece::secret(names::GITLAB, name));
+    secrets
+        .into_iter()
+        .chain([Piece::SharedNamespace(names::GITLAB)])
+        .collect()
 }
 
 /// The CA that signs every public name, for those who must trust it (containerd, HTTP checks).

@@ -44,6 +44,50 @@ impl Table {
         self.steps.iter().find(|step| step.number == number)
     }
 
+    /// The same tasks for taking apart what they made: each needs those that needed it, and everything stands the other way round. Steps keep their numbers.
+    ///
+    /// A table is `'static`, so this one stays for as long as the program runs: make it once.
+    #[must_use]
+    pub fn reversed(&self) -> Self {
+        let steps: Vec<Step> = self.steps.iter().rev().copied().collect();
+        let tasks: Vec<Task> = self
+            .tasks
+            .iter()
+            .rev()
+            .map(|task| Task {
+                needs: self.needed_by(task.id).leak(),
+                ..*task
+            })
+            .collect();
+        Self {
+            steps: steps.leak(),
+            tasks: tasks.leak(),
+        }
+    }
+
+    /// The ids of the tasks that name `id` as a need, the last one first.
+    fn needed_by(&self, id: &str) -> Vec<&'static str> {
+        let needing = self.tasks.iter().rev();
+        needing
+            .filter(|task| task.needs.contains(&id))
+            .map(|task| task.id)
+            .collect()
+    }
+
+    /// Every task that needs one of `ids`, be it through others, and is not among them; in table order.
+    pub fn dependents(&self, ids: &[&str]) -> Vec<&'static str> {
+        let mut reached = ids.to_vec();
+        let mut found = Vec::new();
+        // One pass is enough: a need stands before what needs it.
+        for task in self.tasks {
+            if task.needs.iter().any(|need| reached.contains(need)) && !ids.contains(&task.id) {
+                reached.push(task.id);
+                found.push(task.id);
+            }
+        }
+        found
+    }
+
     /// The tasks of a step, in table order.
     pub fn tasks_of(&self, number: u8) -> impl Iterator<Item = &'static Task> {
         self.tasks.iter().filter(move |task| task.step == number)
@@ -183,6 +227,26 @@ mod tests {
 
     fn strings(words: &[&str]) -> Vec<String> {
         words.iter().map(|&word| word.to_owned()).collect()
+    }
+
+    #[test]
+    fn reversed_a_table_is_taken_apart_from_its_last_task_on() {
+        let reversed = HOUSE.reversed();
+        let ids: Vec<_> = reversed.tasks.iter().map(|task| task.id).collect();
+        assert_eq!(ids, ["paint", "roof", "pipes", "walls", "ground"]);
+        let needs = |id: &str| reversed.task(id).unwrap().needs;
+        assert_eq!(needs("walls"), ["paint", "roof"]);
+        assert_eq!(needs("paint"), [""; 0]);
+        assert!(crate::Graph::new(reversed).is_ok(), "the order can be run");
+        let numbers: Vec<_> = reversed.steps.iter().map(|step| step.number).collect();
+        assert_eq!(numbers, [4, 3, 2, 1]);
+    }
+
+    #[test]
+    fn dependents_are_found_through_others_and_never_among_the_asked() {
+        assert_eq!(HOUSE.dependents(&["walls"]), ["roof", "paint"]);
+        assert_eq!(HOUSE.dependents(&["walls", "paint"]), ["roof"]);
+        assert!(HOUSE.dependents(&["paint"]).is_empty());
     }
 
     #[test]

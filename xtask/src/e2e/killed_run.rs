@@ -1,4 +1,4 @@
-//! A run of `blueprint up` that is followed by its events and killed with SIGKILL at a chosen moment.
+//! A run of `blueprint up` or `down` that is followed by its events and killed with SIGKILL at a chosen moment.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -24,11 +24,16 @@ pub(super) struct Run {
 impl Run {
     /// Starts `up`; `name` is its log's.
     pub(super) fn start(scene: &Scene, name: &str) -> Result<Self> {
+        Self::of(scene, name, "up")
+    }
+
+    /// The same with another command.
+    pub(super) fn of(scene: &Scene, name: &str, command: &str) -> Result<Self> {
         let log = scene.lab.log(&format!("e2e-killed-in-{name}"));
         let child = scene
             .platform
             .blueprint()
-            .args(["up", "--output", "json"])
+            .args([command, "--output", "json"])
             .detached(&log)?;
         Ok(Self { child, log })
     }
@@ -56,7 +61,7 @@ impl Run {
             let ended = self.child.try_wait().ok().flatten();
             if ended.is_some() || begun.elapsed() > DEADLINE {
                 return Err(Error::unmet(
-                    format!("{moment} did not come while `up` ran"),
+                    format!("{moment} did not come while blueprint ran"),
                     format!("its events are in {}", self.log.display()),
                 ));
             }
@@ -126,7 +131,7 @@ impl Run {
         let ended = self.child.try_wait().ok().flatten();
         if ended.is_some() {
             return Err(Error::unmet(
-                "`up` ended before it was killed",
+                "blueprint ended before it was killed",
                 format!("its events are in {}", self.log.display()),
             ));
         }

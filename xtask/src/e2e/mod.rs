@@ -4,11 +4,13 @@ mod ambiguous;
 mod crashes;
 mod crates;
 mod data;
+mod down;
 mod end_state;
 mod failpoints;
 mod fresh;
 mod identity;
 mod interrupted;
+mod inventory;
 mod killed_run;
 mod mixed_charts;
 mod needles;
@@ -87,7 +89,9 @@ const CHECKS: &[Check] = &[
         "identity-survives-recreation",
         recreation::identity_survives_and_sequential_is_the_same,
     ),
+    check("down-up", down::down_up),
     // The last ones: they leave no cluster behind.
+    check("wipe", down::wipe),
     check("failpoints-of-each-kind", failpoints::one_of_each_kind),
     check("random-kills", random_kills::random_kills),
     check("killed-and-resumed", crashes::killed_and_resumed),

@@ -31,6 +31,7 @@ const SET_ANEW: &[&str] = &[
     "healthCheckNodePort",
     "caBundle",
     "deployment.kubernetes.io/revision",
+    "deployment.kubernetes.io/revision-history",
     "kubectl.kubernetes.io/restartedAt",
     "blueprint.dev/restarted-for",
     // The binding's history: who bound first.
@@ -143,7 +144,7 @@ fn left_out(object: &Value) -> bool {
 }
 
 /// The object without what is set anew; a Secret's values as digests.
-fn scrubbed(object: &Value) -> String {
+pub(super) fn scrubbed(object: &Value) -> String {
     let mut object = object.clone();
     if object["kind"] == "Secret" {
         let digested = digest(object["data"].to_string().as_bytes());

@@ -5,6 +5,7 @@ mod check;
 pub(crate) mod cluster;
 pub(crate) mod completions;
 pub(crate) mod docs;
+pub(crate) mod down;
 pub(crate) mod graph;
 pub(crate) mod init;
 pub(crate) mod secrets;
@@ -26,6 +27,7 @@ pub(crate) async fn run(command: Command, app: &App) -> Result<ExitCode, Problem
         Command::Cluster(args) => cluster::run(args, app).await,
         // The run's future holds every installer's: on the heap it does not weigh on the commands that do not need it.
         Command::Up(args) => Box::pin(up::run(args, app)).await,
+        Command::Down(args) => Box::pin(down::run(args, app)).await,
         Command::Smoke(args) => Box::pin(smoke::run(args, app)).await,
         Command::Status(args) => Box::pin(status::run(args, app)).await,
         Command::Graph(args) => graph::run(&args, app),

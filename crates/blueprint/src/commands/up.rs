@@ -20,7 +20,7 @@ use crate::cli::RunOutput;
 use crate::cluster_lock::ClusterLock;
 use crate::exit_code::ExitCode;
 use crate::problem::Problem;
-use crate::reporters;
+use crate::reporters::{self, Voice};
 use crate::setup::{self, ClusterArgs, Pins};
 
 /// Install everything, or bring what is there to what is wanted
@@ -131,7 +131,7 @@ pub(crate) async fn run(args: Args, app: &App) -> Result<ExitCode, Problem> {
         jobs: args.jobs,
     };
     let started = jiff::Timestamp::now();
-    let mut sink = reporters::choose(args.output, &app.printer, TABLE);
+    let mut sink = reporters::choose(args.output, &app.printer, TABLE, Voice::UP);
     let attention = made_with::attention(&phase2.context.versions);
     if let Some(message) = attention.clone() {
         sink.take(&Event::Attention { message });
@@ -284,7 +284,8 @@ fn addresses(app: &App, phase2: &Phase2) {
     );
 }
 
-fn code(report: &RunReport) -> ExitCode {
+/// How a run's end is told to the shell.
+pub(super) fn code(report: &RunReport) -> ExitCode {
     if report.interrupted {
         ExitCode::Interrupted
     } else if report.failed.values().any(|(_, failure)| failure.preflight) {

@@ -6,6 +6,7 @@ use std::time::Duration;
 use blueprint_pipeline::{Event, EventSink, Outcome, Table};
 use indicatif::{ProgressBar, ProgressStyle};
 
+use super::Voice;
 use super::tally::Tally;
 use crate::printer::{Look, Paint, Printer};
 use crate::words::{count, duration};
@@ -18,6 +19,7 @@ const SPINNER: &str = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏ ";
 pub(super) struct Human {
     printer: Printer,
     table: Table,
+    voice: Voice,
     paint: Paint,
     steps: BTreeMap<u8, StepLine>,
     tasks: BTreeMap<String, ProgressBar>,
@@ -37,11 +39,12 @@ struct StepLine {
 }
 
 impl Human {
-    pub(super) fn new(printer: Printer, table: Table) -> Self {
+    pub(super) fn new(printer: Printer, table: Table, voice: Voice) -> Self {
         let paint = printer.talk_paint();
         Self {
             printer,
             table,
+            voice,
             paint,
             steps: BTreeMap::new(),
             tasks: BTreeMap::new(),
@@ -204,7 +207,8 @@ impl Human {
             bars.remove(&line.bar);
         }
         bars.clear().ok();
-        for line in self.steps.values() {
+        let in_order = self.table.steps.iter();
+        for line in in_order.filter_map(|step| self.steps.get(&step.number)) {
             self.printer
                 .say(&format!("{}  {}", line.bar.message(), line.bar.prefix()));
         }
@@ -229,8 +233,7 @@ impl Human {
         self.printer
             .say(&format!("{} {line}", self.paint.apply(look, word)));
         if !well {
-            self.printer
-                .say("What is done stays; `blueprint up` goes on from here.");
+            self.printer.say(&self.voice.goes_on());
         }
     }
 }

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use blueprint_pipeline::{Event, EventSink, Outcome, Table};
 
+use super::Voice;
 use super::tally::Tally;
 use crate::columns::wrapped;
 use crate::printer::{Look, Paint, Printer};
@@ -19,8 +20,8 @@ pub(super) struct Plain {
 }
 
 impl Plain {
-    pub(super) fn new(printer: Printer, table: Table) -> Self {
-        let lines = Lines::new(table, printer.talk_paint());
+    pub(super) fn new(printer: Printer, table: Table, voice: Voice) -> Self {
+        let lines = Lines::new(table, voice, printer.talk_paint());
         Self { printer, lines }
     }
 }
@@ -41,6 +42,7 @@ impl EventSink for Plain {
 /// Events into lines.
 struct Lines {
     table: Table,
+    voice: Voice,
     paint: Paint,
     announced: BTreeSet<u8>,
     width: usize,
@@ -50,7 +52,7 @@ struct Lines {
 }
 
 impl Lines {
-    fn new(table: Table, paint: Paint) -> Self {
+    fn new(table: Table, voice: Voice, paint: Paint) -> Self {
         let width = table
             .tasks
             .iter()
@@ -59,6 +61,7 @@ impl Lines {
             .unwrap_or(0);
         Self {
             table,
+            voice,
             paint,
             announced: BTreeSet::new(),
             width,
@@ -105,14 +108,14 @@ impl Lines {
             Look::Strong,
             &format!("Step {number}/{}", self.table.steps.len()),
         );
-        vec![format!("[bootstrap] {step}  {title}")]
+        vec![format!("{} {step}  {title}", self.voice.prefix)]
     }
 
     fn task<'a>(&self, task: &str, words: impl IntoIterator<Item = &'a str>) -> Vec<String> {
-        let width = self.width;
+        let (width, prefix) = (self.width, self.voice.prefix);
         words
             .into_iter()
-            .map(|line| format!("[bootstrap]   {task:<width$}  {line}"))
+            .map(|line| format!("{prefix}   {task:<width$}  {line}"))
             .collect()
     }
 
@@ -140,11 +143,13 @@ impl Lines {
         for (root, tasks) in &self.skipped {
             let words = format!("not run, because {root}: {}", tasks.join(", "));
             let parts = wrapped(&words, WIDTH);
-            lines.extend(
-                parts
-                    .iter()
-                    .map(|part| format!("[bootstrap]   {}", self.paint.apply(Look::Warning, part))),
-            );
+            lines.extend(parts.iter().map(|part| {
+                format!(
+                    "{}   {}",
+                    self.voice.prefix,
+                    self.paint.apply(Look::Warning, part)
+                )
+            }));
         }
         lines
     }
@@ -160,13 +165,12 @@ impl Lines {
         };
         let mut lines = self.not_run();
         lines.push(format!(
-            "[bootstrap] {} {line}",
+            "{} {} {line}",
+            self.voice.prefix,
             self.paint.apply(look, &format!("{word}:"))
         ));
         if !well {
-            lines.push(
-                "[bootstrap] What is done stays; `blueprint up` goes on from here.".to_owned(),
-            );
+            lines.push(format!("{} {}", self.voice.prefix, self.voice.goes_on()));
         }
         lines
     }
@@ -267,7 +271,7 @@ mod tests {
                 interrupted: false,
             },
         ];
-        let mut lines = Lines::new(TABLE, Paint::new(false));
+        let mut lines = Lines::new(TABLE, Voice::UP, Paint::new(false));
         let text: Vec<String> = events.iter().flat_map(|event| lines.of(event)).collect();
         insta::assert_snapshot!(text.join("\n"));
     }

@@ -2,13 +2,14 @@
 
 use crate::house::House;
 
-const COMMANDS: [&[&str]; 16] = [
+const COMMANDS: [&[&str]; 17] = [
     &[],
     &["init"],
     &["cluster"],
     &["cluster", "create"],
     &["cluster", "delete"],
     &["up"],
+    &["down"],
     &["smoke"],
     &["status"],
     &["graph"],

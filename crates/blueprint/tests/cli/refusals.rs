@@ -224,3 +224,42 @@ fn credentials_that_are_open_to_others_are_closed_and_that_is_said() {
         0o600
     );
 }
+
+#[test]
+fn a_wipe_is_refused_without_the_installations_name() {
+    let house = House::initialised();
+    house.kubeconfig("kind-blueprint");
+    house.write("infra/secrets/redis-password.txt", "correct-horse");
+    let refused = [
+        (&["down", "--wipe"] as &[&str], "no terminal to type it on"),
+        (&["down", "--wipe", "--yes", "lab"], "`lab`"),
+        (
+            &["down", "--wipe", "--yes", "kind-blueprint"],
+            "`kind-blueprint`",
+        ),
+    ];
+    for (words, found) in refused {
+        let said = house.run(words);
+        assert_eq!(said.code, 2, "{words:?}: {}", said.talk);
+        assert!(said.talk.contains(found), "{words:?}: {}", said.talk);
+        assert!(said.talk.contains("blueprint"), "{words:?}: {}", said.talk);
+    }
+    assert_eq!(
+        house.read("infra/secrets/redis-password.txt"),
+        "correct-horse"
+    );
+    // The right name is taken; what is missing then is the cluster.
+    let said = house.run(&["down", "--wipe", "--yes", "blueprint"]);
+    assert_eq!(said.code, 3, "{}", said.talk);
+}
+
+#[test]
+fn what_cannot_be_taken_down_is_a_usage_error() {
+    let house = House::initialised();
+    house.kubeconfig("kind-blueprint");
+    let said = house.run(&["down", "--only", "redsi"]);
+    assert_eq!(said.code, 2, "{}", said.talk);
+    assert!(said.talk.contains("did you mean `redis`"), "{}", said.talk);
+    let said = house.run(&["down", "--wipe", "--only", "redis"]);
+    assert_eq!(said.code, 2, "{}", said.talk);
+}

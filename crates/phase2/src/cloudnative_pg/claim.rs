@@ -11,6 +11,7 @@ use super::volume_probe::VOLUME;
 use crate::error::Error;
 use crate::installer::Work;
 use crate::names;
+use crate::removal;
 use crate::smoke_row::unexpected;
 use crate::stable_storage::stable_volume;
 
@@ -76,6 +77,37 @@ pub(super) async fn ensure(
         ));
     }
     Ok(())
+}
+
+/// The claim's name.
+pub(super) fn name(work: Work<'_>) -> Result<String, Error> {
+    Ok(manifest(work)?["metadata"]["name"]
+        .as_str()
+        .unwrap_or_default()
+        .to_owned())
+}
+
+/// The claim of a Cluster that was deleted: it is waited for; one without an owner is nobody's to remove but ours.
+pub(super) async fn wait_gone_or_delete(
+    work: Work<'_>,
+    outcome: &mut Outcome,
+) -> Result<(), Error> {
+    let name = name(work)?;
+    match read(work, &name).await?.as_ref().map(leftover) {
+        None => Ok(()),
+        Some(Leftover::Going) => wait_gone(work, &name).await,
+        Some(Leftover::Adoptable) => {
+            removal::delete(
+                work,
+                "v1",
+                "PersistentVolumeClaim",
+                Some(names::POSTGRESQL),
+                &name,
+                outcome,
+            )
+            .await
+        }
+    }
 }
 
 fn manifest(work: Work<'_>) -> Result<Value, Error> {

@@ -10,11 +10,12 @@ use blueprint_safekeeping::private_file;
 use kube::api::DynamicObject;
 use serde_json::{Value, json};
 
-use super::{claim, databases, roles, volume_probe};
+use super::{claim, databases, removal, roles, volume_probe};
 use crate::error::Error;
 use crate::installer::{Installer, State, Work};
 use crate::names;
 use crate::references::image_reference;
+use crate::removal::Removal;
 use crate::role_connection::{self, query_failed};
 use crate::role_passwords::role_password;
 use crate::smoke::{self, CheckResult};
@@ -59,7 +60,7 @@ pub(super) async fn try_passwords(work: Work<'_>) -> Result<(), Error> {
 }
 
 /// The reference with the pinned image in it.
-fn manifest(work: Work<'_>) -> Result<Value, Error> {
+pub(super) fn manifest(work: Work<'_>) -> Result<Value, Error> {
     let mut manifest = work
         .context
         .references
@@ -197,6 +198,17 @@ fn record(work: Work<'_>, cluster: &DynamicObject, outcome: &mut Outcome) -> Res
     }
 }
 
+/// Before the Cluster goes: which database it is, where no run has recorded that yet.
+pub(super) async fn record_if_unknown(work: Work<'_>, outcome: &mut Outcome) -> Result<(), Error> {
+    if volume_probe::recorded(work)?.is_some() {
+        return Ok(());
+    }
+    match read(work).await? {
+        Some(there) if system_identifier(&there).is_some() => record(work, &there, outcome),
+        _ => Ok(()),
+    }
+}
+
 /// A real connection as GitLab will make it.
 async fn connect(work: Work<'_>) -> Result<(), Error> {
     let password = role_password(&work.context.workspace, "gitlab")?;
@@ -265,6 +277,14 @@ impl Installer for CnpgCluster {
         databases::ensure(work, &mut outcome).await?;
         wait_answers(work).await?;
         Ok(outcome)
+    }
+
+    async fn remains(&self, work: Work<'_>, _removal: Removal) -> Result<Vec<String>, Error> {
+        removal::cluster_remains(work).await
+    }
+
+    async fn uninstall(&self, work: Work<'_>, removal: Removal) -> Result<Outcome, Error> {
+        removal::cluster_run(work, removal).await
     }
 
     async fn smoke(&self, work: Work<'_>) -> Vec<CheckResult> {

@@ -5,21 +5,23 @@ use std::time::Duration;
 use async_trait::async_trait;
 use blueprint_pipeline::Outcome;
 
+use super::removal;
 use crate::error::Error;
 use crate::helm_release::{self, ReleaseSpec};
 use crate::installer::{Installer, State, Work};
 use crate::names;
+use crate::removal::Removal;
 use crate::smoke::CheckResult;
 use crate::workloads::{Workload, release_and_workloads};
 
-const RELEASE: ReleaseSpec = ReleaseSpec {
+pub(super) const RELEASE: ReleaseSpec = ReleaseSpec {
     key: "cnpg",
     namespace: names::CNPG_SYSTEM,
     skip_crds: false,
     skip_schema_validation: false,
     timeout: Duration::from_mins(5),
 };
-const CONTROLLER: Workload = Workload {
+pub(super) const CONTROLLER: Workload = Workload {
     kind: "Deployment",
     namespace: names::CNPG_SYSTEM,
     name: "cnpg-controller-manager",
@@ -54,6 +56,14 @@ impl Installer for CnpgOperator {
         helm_release::ensure(work, &RELEASE, &mut outcome).await?;
         CONTROLLER.wait(work, READY_WITHIN).await?;
         Ok(outcome)
+    }
+
+    async fn remains(&self, work: Work<'_>, _removal: Removal) -> Result<Vec<String>, Error> {
+        removal::operator_remains(work).await
+    }
+
+    async fn uninstall(&self, work: Work<'_>, _removal: Removal) -> Result<Outcome, Error> {
+        removal::operator_run(work).await
     }
 
     async fn smoke(&self, _work: Work<'_>) -> Vec<CheckResult> {

@@ -27,7 +27,7 @@ const RELOAD: &str = "cnpg.io/reload";
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Role {
     pub(super) name: String,
-    secret: String,
+    pub(super) secret: String,
 }
 
 /// The roles that a Cluster manifest declares.
@@ -138,6 +138,37 @@ pub(super) async fn try_passwords(work: Work<'_>, roles: &[Role]) -> Result<(), 
             accepted: &[],
         };
         credentials::choose(credential, in_file, in_cluster, works).await?;
+    }
+    Ok(())
+}
+
+/// Before the Secrets go: the passwords that no file holds.
+pub(super) async fn save_lost(
+    work: Work<'_>,
+    roles: &[Role],
+    outcome: &mut Outcome,
+) -> Result<(), Error> {
+    let mut filed = read(work)?;
+    let before = filed.len();
+    for role in roles
+        .iter()
+        .filter(|role| !filed.contains_key(&role.name))
+        .collect::<Vec<_>>()
+    {
+        if let Some(password) = in_cluster(work, role).await? {
+            filed.insert(
+                role.name.clone(),
+                Zeroizing::new(password.expose_secret().to_owned()),
+            );
+        }
+    }
+    if filed.len() > before {
+        write(work, &filed)?;
+        outcome.changed(format!(
+            "saved {} role password(s) from the cluster to {}",
+            filed.len() - before,
+            work.context.workspace.role_passwords().display()
+        ));
     }
     Ok(())
 }

@@ -13,7 +13,7 @@ use crate::error::Error;
 use crate::installer::Work;
 use crate::names;
 
-const POD: &str = "blueprint-dns-probe";
+pub(super) const POD: &str = "blueprint-dns-probe";
 const DEADLINE: Duration = Duration::from_mins(2);
 
 /// Asks up to thirty times, a second apart: pods that were just replaced may still answer. `$0` is the name, `$1` the address.

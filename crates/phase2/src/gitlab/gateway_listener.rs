@@ -1,11 +1,13 @@
 //! `minio.<domain>`: a listener of our own on the chart's Gateway, a route, and the grant that lets it cross namespaces.
 
+use blueprint_cluster::object::describe;
 use blueprint_pipeline::Outcome;
 use serde_json::Value;
 
 use crate::error::Error;
 use crate::installer::Work;
 use crate::names;
+use crate::removal;
 
 const REFERENCE: &str = "gitlab-minio-route.yaml";
 /// A field manager of its own owns one listener of the list (`listType: map` by name): the chart's upgrades leave it, its uninstall takes it along.
@@ -31,16 +33,13 @@ pub(super) async fn ensure(work: Work<'_>, outcome: &mut Outcome) -> Result<(), 
 pub(super) async fn differences(work: Work<'_>) -> Result<Vec<String>, Error> {
     let mut differs = Vec::new();
     for document in work.context.references.documents(REFERENCE)? {
-        let text = |pointer: &str| document.pointer(pointer).and_then(Value::as_str);
-        let (Some(api_version), Some(kind), Some(name)) =
-            (text("/apiVersion"), text("/kind"), text("/metadata/name"))
-        else {
+        let Some((api_version, kind, namespace, name)) = identity(&document) else {
             continue;
         };
         let found = work
             .context
             .cluster
-            .get(api_version, kind, text("/metadata/namespace"), name)
+            .get(api_version, kind, namespace, name)
             .await?;
         let there = found.is_some_and(|found| {
             !is_gateway(&document) || has_listeners_of(&found.data, &document)
@@ -52,6 +51,46 @@ pub(super) async fn differences(work: Work<'_>) -> Result<Vec<String>, Error> {
         }
     }
     Ok(differs)
+}
+
+/// The route and the grant; the listener goes with the Gateway.
+fn beside_the_gateway(work: Work<'_>) -> Result<Vec<Value>, Error> {
+    let mut documents = work.context.references.documents(REFERENCE)?;
+    documents.retain(|document| !is_gateway(document));
+    Ok(documents)
+}
+
+fn identity(document: &Value) -> Option<(&str, &str, Option<&str>, &str)> {
+    let text = |pointer: &str| document.pointer(pointer).and_then(Value::as_str);
+    Some((
+        text("/apiVersion")?,
+        text("/kind")?,
+        text("/metadata/namespace"),
+        text("/metadata/name")?,
+    ))
+}
+
+/// What is there of the route and the grant.
+pub(super) async fn remains(work: Work<'_>) -> Result<Vec<String>, Error> {
+    let mut found = Vec::new();
+    for document in beside_the_gateway(work)? {
+        if let Some((api_version, kind, namespace, name)) = identity(&document) {
+            let cluster = &work.context.cluster;
+            let there = cluster.get(api_version, kind, namespace, name).await?;
+            found.extend(there.map(|_| describe(kind, namespace, name)));
+        }
+    }
+    Ok(found)
+}
+
+/// Takes the route and the grant away.
+pub(super) async fn remove(work: Work<'_>, outcome: &mut Outcome) -> Result<(), Error> {
+    for document in beside_the_gateway(work)? {
+        if let Some((api_version, kind, namespace, name)) = identity(&document) {
+            removal::delete(work, api_version, kind, namespace, name, outcome).await?;
+        }
+    }
+    Ok(())
 }
 
 /// Server-side apply would make a Gateway out of nothing, with our one listener and nobody behind it.

@@ -19,6 +19,8 @@ use crate::{names, redis, secret_readers};
 const PSQL: &str = "gitlab-psql";
 const OPENBAO_PSQL: &str = "gitlab-openbao-psql";
 const REDIS: &str = "gitlab-redis";
+/// All that are made here.
+pub(super) const NAMES: [&str; 3] = [PSQL, OPENBAO_PSQL, REDIS];
 /// Made by the chart's shared-secrets job, or brought back from the snapshot.
 const OPENBAO_UNSEAL: &str = "gitlab-openbao-unseal";
 

@@ -12,7 +12,7 @@ use crate::names;
 
 /// CRDs are step 2's (in the release they would take its record over 1 MiB); the chart's schema has a remote `$ref`, ours is checked instead. The
 /// hooks pull images and migrate nothing, but on a slow line an image takes its time.
-const RELEASE: ReleaseSpec = ReleaseSpec {
+pub(super) const RELEASE: ReleaseSpec = ReleaseSpec {
     key: "gitlab",
     namespace: names::GITLAB,
     skip_crds: true,

@@ -11,6 +11,7 @@ use super::storage_secret;
 use crate::error::Error;
 use crate::installer::{Installer, State, Work};
 use crate::names;
+use crate::removal::{self, Piece, Removal};
 use crate::smoke::CheckResult;
 use crate::smoke_row;
 
@@ -110,6 +111,15 @@ impl Installer for Buckets {
         Ok(outcome)
     }
 
+    async fn remains(&self, work: Work<'_>, _removal: Removal) -> Result<Vec<String>, Error> {
+        removal::there(work, &pieces()).await
+    }
+
+    /// The buckets themselves are data: they stay on the volume, or go with it.
+    async fn uninstall(&self, work: Work<'_>, _removal: Removal) -> Result<Outcome, Error> {
+        removal::remove_all(work, &pieces()).await
+    }
+
     async fn smoke(&self, work: Work<'_>) -> Vec<CheckResult> {
         vec![smoke_row::row(
             "11 GitLab buckets exist",
@@ -117,6 +127,13 @@ impl Installer for Buckets {
             all_there(work).await,
         )]
     }
+}
+
+fn pieces() -> [Piece; 2] {
+    [
+        Piece::secret(names::GITLAB, names::RAILS_STORAGE),
+        Piece::SharedNamespace(names::GITLAB),
+    ]
 }
 
 async fn all_there(work: Work<'_>) -> Result<String, Error> {

@@ -18,6 +18,7 @@ use crate::error::Error;
 use crate::helm_release::{self, ReleaseSpec};
 use crate::installer::{Installer, State, Work};
 use crate::names;
+use crate::removal::{self, Piece, Removal};
 use crate::smoke::{CheckResult, row};
 use crate::smoke_row;
 use crate::workloads::{Workload, release_and_workloads};
@@ -95,9 +96,51 @@ impl Installer for Minio {
         Ok(outcome)
     }
 
+    async fn remains(&self, work: Work<'_>, _removal: Removal) -> Result<Vec<String>, Error> {
+        removal::there(work, &pieces()).await
+    }
+
+    async fn uninstall(&self, work: Work<'_>, removal: Removal) -> Result<Outcome, Error> {
+        let mut outcome = Outcome::unchanged();
+        helm_release::uninstall::check_ours(work, &RELEASE).await?;
+        if removal == Removal::Keep {
+            save_lost_keys(work, &mut outcome).await?;
+        }
+        removal::remove(work, &pieces(), &mut outcome).await?;
+        Ok(outcome)
+    }
+
     async fn smoke(&self, work: Work<'_>) -> Vec<CheckResult> {
         vec![smoke_row::row(row::MINIO, TASK, reachable(work).await)]
     }
+}
+
+/// Its claim, and with it the namespace, is step 4's.
+fn pieces() -> [Piece; 4] {
+    [
+        Piece::Release(RELEASE),
+        Piece::Pods {
+            namespace: names::MINIO,
+            selector: SERVER.pods,
+        },
+        Piece::secret(names::MINIO, SECRET),
+        Piece::SharedNamespace(names::MINIO),
+    ]
+}
+
+async fn save_lost_keys(work: Work<'_>, outcome: &mut Outcome) -> Result<(), Error> {
+    let Some(keys) = keys_in_cluster(work).await? else {
+        return Ok(());
+    };
+    let workspace = &work.context.workspace;
+    let (user, password) = (workspace.minio_user(), workspace.minio_password());
+    credentials::save_lost("MinIO's root user", &user, Some(keys.user), outcome)?;
+    credentials::save_lost(
+        "MinIO's root password",
+        &password,
+        Some(keys.password),
+        outcome,
+    )
 }
 
 async fn reachable(work: Work<'_>) -> Result<String, Error> {

@@ -16,6 +16,7 @@ use super::storage::{DATABASE, ROLE};
 use crate::error::Error;
 use crate::helm_release::{self, ReleaseSpec};
 use crate::installer::{State, Work};
+use crate::removal::Piece;
 use crate::role_passwords::role_password;
 use crate::{names, secret_readers};
 
@@ -44,6 +45,29 @@ pub(super) async fn state(work: Work<'_>) -> Result<State, Error> {
             State::Broken(format!("pod {}/{POD}: {why}", names::OPENBAO))
         }
     })
+}
+
+/// All that it has in the cluster; what it knows is in PostgreSQL.
+pub(super) fn pieces() -> [Piece; 4] {
+    [
+        Piece::Release(RELEASE),
+        Piece::Pods {
+            namespace: names::OPENBAO,
+            selector: PODS,
+        },
+        Piece::secret(names::OPENBAO, SECRET),
+        Piece::Namespace(names::OPENBAO),
+    ]
+}
+
+pub(super) async fn check_ours(work: Work<'_>) -> Result<(), Error> {
+    helm_release::uninstall::check_ours(work, &RELEASE).await
+}
+
+pub(super) async fn is_there(work: Work<'_>) -> Result<bool, Error> {
+    Ok(helm_release::uninstall::there(work, &RELEASE)
+        .await?
+        .is_some())
 }
 
 /// Namespace, Secret, release, and a running pod that has read the newest of them.

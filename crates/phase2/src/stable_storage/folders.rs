@@ -158,7 +158,7 @@ fn parse(stdout: &str) -> BTreeMap<&str, Folder> {
 
 /// The storage root must be one mount from outside on all nodes: in a node's own file system the data would go with the node, and a pod that moves to
 /// another node would find nothing.
-async fn check_shared(nodes: &Nodes, running: &[Node], root: &str) -> Result<(), Error> {
+pub(super) async fn check_shared(nodes: &Nodes, running: &[Node], root: &str) -> Result<(), Error> {
     let mut seen: Option<(String, &Node)> = None;
     for node in running {
         let output = nodes

@@ -24,6 +24,13 @@ pub(super) struct Files {
     pub(super) key: Option<Zeroizing<String>>,
 }
 
+impl Files {
+    /// Neither a whole leaf nor the CA's key to make one: what the cluster has is the last copy.
+    pub(super) fn serve_nobody(&self) -> bool {
+        self.ca_key.is_none() && (self.certificate.is_none() || self.key.is_none())
+    }
+}
+
 /// What is to be done about them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Decision {

@@ -45,7 +45,7 @@ data:
 "#;
 
 /// Plays the Deployment controller until it is stopped.
-async fn play_deployment_controller(cluster: Cluster) {
+pub(crate) async fn play_deployment_controller(cluster: Cluster) {
     let api: Api<Deployment> = Api::namespaced(cluster.client(), "local-path-storage");
     loop {
         if let Ok(Some(found)) = api.get_opt("local-path-provisioner").await {

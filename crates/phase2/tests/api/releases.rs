@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use blueprint_charts::Helm;
 use blueprint_cluster::control_plane::{BIN_VARIABLE, CONTEXT, ControlPlane};
-use blueprint_phase2::helm_release::{self, ReleaseSpec};
+use blueprint_phase2::helm_release::{self, ReleaseSpec, uninstall};
 use blueprint_phase2::{Context, Error, State, Work};
 use blueprint_pipeline::{Outcome, Progress};
 use serde_json::json;
@@ -171,6 +171,34 @@ impl Case {
             Some(status.to_owned())
         );
     }
+
+    async fn uninstall(&self) -> Result<Outcome, Error> {
+        let progress = Progress::silent();
+        let work = Work {
+            context: &self.context,
+            progress: &progress,
+        };
+        let mut outcome = Outcome::default();
+        uninstall::run(work, &self.spec, &mut outcome).await?;
+        Ok(outcome)
+    }
+
+    /// A release as somebody else installs it.
+    fn installed_by_another(&self) {
+        let chart = self
+            .fixture
+            .path()
+            .join("infra/helm-charts/redis-27.0.13.tgz");
+        let installed = Command::new(helm_binary())
+            .args(["install", RELEASE, "--set", "size=theirs"])
+            .args(["--namespace", self.spec.namespace])
+            .args(["--kube-context", CONTEXT, "--kubeconfig"])
+            .arg(ControlPlane::shared().kubeconfig())
+            .arg(chart)
+            .output()
+            .unwrap();
+        assert!(installed.status.success(), "{installed:?}");
+    }
 }
 
 #[tokio::test]
@@ -270,4 +298,35 @@ async fn a_stand_ins_release_is_refused_to_real_pins_and_stays_as_it_is() {
         "{refused:?}"
     );
     assert_eq!(case.history().await, before);
+}
+
+#[tokio::test]
+async fn our_release_goes_and_a_second_time_there_is_nothing() {
+    let case = Case::new("release-down").await;
+    case.ensure().await;
+    let outcome = case.uninstall().await.unwrap();
+    assert_eq!(outcome.changes, ["uninstalled release redis"]);
+    assert_eq!((case.history().await, case.size().await), (vec![], None));
+    assert_eq!(case.uninstall().await.unwrap(), Outcome::default());
+}
+
+#[tokio::test]
+async fn a_release_that_somebody_else_installed_is_refused_and_stays() {
+    let case = Case::new("release-theirs").await;
+    case.installed_by_another();
+    let error = case.uninstall().await.unwrap_err();
+    assert!(matches!(error, Error::Refused { .. }), "{error}");
+    assert!(error.to_string().contains("not blueprint's"), "{error}");
+    assert_eq!(case.size().await.as_deref(), Some("theirs"));
+    assert_eq!(case.history().await, [(1, "deployed".to_owned())]);
+}
+
+/// Regression: helm refuses what another helm left half done; an uninstall takes it all the same.
+#[tokio::test]
+async fn helm_killed_in_an_upgrade_is_no_obstacle_to_down() {
+    let case = Case::new("release-cut-off-down").await;
+    case.ensure().await;
+    case.cut_off("pending-upgrade").await;
+    case.uninstall().await.unwrap();
+    assert_eq!((case.history().await, case.size().await), (vec![], None));
 }

@@ -72,7 +72,7 @@ impl Fixture {
         format!("{:x}", Sha256::digest(bytes))
     }
 
-    fn workspace(&self) -> Workspace {
+    pub(crate) fn workspace(&self) -> Workspace {
         Workspace::at(self.folder.path())
     }
 
@@ -85,8 +85,13 @@ impl Fixture {
 
     /// A context on the shared control plane, without helm and without a container engine.
     pub(crate) async fn context(&self) -> Context {
+        self.context_on(ControlPlane::shared()).await
+    }
+
+    /// The same on a control plane of the test's own.
+    pub(crate) async fn context_on(&self, plane: &ControlPlane) -> Context {
         self.write_versions();
-        context_in(self.path(), ControlPlane::shared().cluster().await)
+        context_in(self.path(), plane.cluster().await)
     }
 
     /// Writes the workspace's VERSIONS.json.

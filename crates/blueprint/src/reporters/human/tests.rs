@@ -3,6 +3,7 @@ use blueprint_pipeline::Failure;
 
 use super::*;
 use crate::cli::{ColorWhen, GlobalArgs};
+use crate::reporters::Voice;
 
 fn reporter() -> Human {
     let global = GlobalArgs {
@@ -13,7 +14,7 @@ fn reporter() -> Human {
         no_progress: true,
         color: ColorWhen::Never,
     };
-    Human::new(Printer::new(&global), TABLE)
+    Human::new(Printer::new(&global), TABLE, Voice::UP)
 }
 
 fn begun() -> Human {
