@@ -56,6 +56,12 @@ pub struct SealStatus {
     /// For example `postgresql`.
     #[serde(default)]
     pub storage_type: String,
+    /// What seals it: `shamir` for key shares, `static` for a key of its own.
+    #[serde(default, rename = "type")]
+    pub kind: String,
+    /// Whether it was started with another seal than its data has: the keys then have to be given by [`Client::migrate_seal`].
+    #[serde(default)]
+    pub migration: bool,
 }
 
 /// A mounted secrets engine.
@@ -183,7 +189,22 @@ impl Client {
         let operation = "sys/unseal";
         let request = wire::with_body(
             self.request(Method::PUT, operation),
-            &wire::Key { key },
+            &wire::Key {
+                key,
+                migrate: false,
+            },
+            operation,
+        )?;
+        let body = self.call(request, operation).await?;
+        wire::parse(&body, operation)
+    }
+
+    /// `PUT sys/unseal` with one key share and `migrate`: with the last one the data gets the seal that the server was started with.
+    pub async fn migrate_seal(&self, key: &SecretString) -> Result<SealStatus, Error> {
+        let operation = "sys/unseal";
+        let request = wire::with_body(
+            self.request(Method::PUT, operation),
+            &wire::Key { key, migrate: true },
             operation,
         )?;
         failpoint!(before, "ask OpenBao", "{operation}");

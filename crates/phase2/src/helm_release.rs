@@ -6,9 +6,10 @@ use std::future::Future;
 use std::time::Duration;
 
 use blueprint_charts::artifact::Source;
-use blueprint_charts::{Artifact, ChartPin, Helm, HelmError, ReleaseInstall, Versions};
+use blueprint_charts::{Artifact, ChartPin, Helm, HelmError, ReleaseInstall, Versions, values};
 use blueprint_cluster::Release;
 use blueprint_pipeline::Outcome;
+use serde_json::Value;
 use tokio::time::Instant;
 
 use crate::error::Error;
@@ -47,12 +48,13 @@ struct Wanted {
 }
 
 impl Wanted {
-    fn of(work: Work<'_>, spec: &ReleaseSpec) -> Result<Self, Error> {
+    fn of(work: Work<'_>, spec: &ReleaseSpec, overlay: Option<Value>) -> Result<Self, Error> {
         let context = work.context;
         let pin = context.versions.chart(spec.key)?;
         let artifact = chart_artifact(&context.versions, spec.key, pin);
         let chart = context.cache.verified(&artifact)?;
-        let values = context.references.values(spec.key, &context.versions)?;
+        let own = context.references.values(spec.key, &context.versions)?;
+        let values = values::merge([Some(own), overlay].into_iter().flatten());
         let inputs = ReleaseInstall::inputs_digest(&chart.sha256, &values);
         let install = ReleaseInstall {
             name: pin.name.clone(),
@@ -134,7 +136,16 @@ fn next_move(release: &Release, inputs: &str) -> Move {
 
 /// Whether the newest deployed revision has the wanted inputs (label `blueprint-inputs`).
 pub async fn inspect(work: Work<'_>, spec: &ReleaseSpec) -> Result<State, Error> {
-    let wanted = Wanted::of(work, spec)?;
+    inspect_with(work, spec, None).await
+}
+
+/// The same with values laid over the release's own.
+pub async fn inspect_with(
+    work: Work<'_>,
+    spec: &ReleaseSpec,
+    overlay: Option<Value>,
+) -> Result<State, Error> {
+    let wanted = Wanted::of(work, spec, overlay)?;
     let release = work
         .context
         .cluster
@@ -163,6 +174,16 @@ pub async fn ensure(
     spec: &ReleaseSpec,
     outcome: &mut Outcome,
 ) -> Result<bool, Error> {
+    ensure_with(work, spec, None, outcome).await
+}
+
+/// The same with values laid over the release's own.
+pub async fn ensure_with(
+    work: Work<'_>,
+    spec: &ReleaseSpec,
+    overlay: Option<Value>,
+    outcome: &mut Outcome,
+) -> Result<bool, Error> {
     let pin = work.context.versions.chart(spec.key)?;
     let name = pin.name.clone();
     let helm = work.context.helm()?;
@@ -175,7 +196,7 @@ pub async fn ensure(
 
     let mut release = work.context.cluster.release(spec.namespace, &name).await?;
     made_with::check_release(work.context, pin, spec.namespace, &release)?;
-    let wanted = Wanted::of(work, spec)?;
+    let wanted = Wanted::of(work, spec, overlay)?;
     let mended = mend(
         work,
         helm,

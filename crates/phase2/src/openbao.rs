@@ -6,6 +6,7 @@ mod initialise;
 mod recover;
 mod refusal;
 mod release;
+mod seal;
 mod session;
 mod standing;
 mod still_openable;
@@ -27,6 +28,8 @@ pub(crate) use decide::{Decision, Reason, Rows, Seen, decide};
 pub(crate) use standing::standing;
 
 const TASK: &str = "openbao";
+/// To another seal it takes one start, to finish the way back one more.
+const STARTS_FOR_A_SEAL: usize = 3;
 
 /// OpenBao.
 #[derive(Debug, Clone, Copy)]
@@ -56,7 +59,16 @@ impl Installer for OpenBao {
     async fn install(&self, work: Work<'_>) -> Result<Outcome, Error> {
         let mut outcome = Outcome::default();
         release::ensure(work, &mut outcome).await?;
-        let session = initialise::bring_up(work, &mut outcome).await?;
+        let mut session = initialise::bring_up(work, &mut outcome).await?;
+        for _ in 0..STARTS_FOR_A_SEAL {
+            if !seal::goes_on(work, &session.client, &mut outcome).await? {
+                break;
+            }
+            drop(session);
+            release::ensure(work, &mut outcome).await?;
+            session = initialise::bring_up(work, &mut outcome).await?;
+        }
+        seal::remove_secret(work, &mut outcome).await?;
         match contents::ensure(work, &session.with_root_token(work)?, &mut outcome).await {
             // A server that lost PostgreSQL, or runs with a password of yesterday, still calls itself healthy; a new pod reads the Secret again.
             Err(Error::OpenBao(error)) if error.status() == Some(500) => {

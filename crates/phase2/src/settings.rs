@@ -66,6 +66,16 @@ pub struct Settings {
     pub profile: Profile,
     /// Ports.
     pub ports: Ports,
+    /// OpenBao.
+    pub openbao: OpenBao,
+}
+
+/// What is chosen about OpenBao.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default, rename_all = "camelCase")]
+pub struct OpenBao {
+    /// OpenBao opens itself after a restart, by a key in a Secret of its namespace. Whoever can read that Secret, etcd or a node's disk can then open it too.
+    pub auto_unseal: bool,
 }
 
 /// The domain that the references are written with.
@@ -73,7 +83,15 @@ pub const REFERENCE_DOMAIN: &str = "local.example.net";
 /// The storage root that the references are written with.
 pub const REFERENCE_STORAGE_ROOT: &str = "/var/local/shared";
 
-const FIELDS: [&str; 5] = ["domain", "cluster", "storage_root", "profile", "ports"];
+const FIELDS: [&str; 6] = [
+    "domain",
+    "cluster",
+    "storage_root",
+    "profile",
+    "ports",
+    "openbao",
+];
+const OPENBAO_FIELDS: [&str; 1] = ["autoUnseal"];
 const PORT_FIELDS: [&str; 3] = ["https", "http", "ssh"];
 
 impl Default for Settings {
@@ -84,6 +102,7 @@ impl Default for Settings {
             storage_root: REFERENCE_STORAGE_ROOT.to_owned(),
             profile: Profile::default(),
             ports: Ports::default(),
+            openbao: OpenBao::default(),
         }
     }
 }
@@ -157,6 +176,18 @@ impl Settings {
             }
             Some(other) => problems.push(format!(
                 "`ports` is {}, not a map of https, http and ssh",
+                kind_of(&other)
+            )),
+        }
+        match fields.remove("openbao") {
+            None | Some(Value::Null) => {}
+            Some(Value::Object(mut openbao)) => {
+                let target = &mut settings.openbao.auto_unseal;
+                take(&mut openbao, "openbao.", "autoUnseal", target, problems);
+                unknown(&openbao, "openbao.", &OPENBAO_FIELDS, problems);
+            }
+            Some(other) => problems.push(format!(
+                "`openbao` is {}, not a map with autoUnseal",
                 kind_of(&other)
             )),
         }
@@ -324,6 +355,17 @@ pub fn json_schema() -> Value {
                     "https": port("HTTPS", defaults.ports.https),
                     "http": port("HTTP", defaults.ports.http),
                     "ssh": port("SSH", defaults.ports.ssh)
+                }
+            },
+            "openbao": {
+                "type": ["object", "null"], "additionalProperties": false, "description": "The platform's own OpenBao.",
+                "properties": {
+                    "autoUnseal": {
+                        "type": ["boolean", "null"], "default": defaults.openbao.auto_unseal,
+                        "description": "true: OpenBao opens itself after every restart, by the static seal with a key in a Secret of its namespace (and in infra/secrets). \
+                                        The risk: whoever can read that Secret, a backup of etcd or a node's disk can open OpenBao as well. false: the key shares stay in \
+                                        infra/secrets alone, and `blueprint up` or `blueprint secrets unseal` opens it. It can be switched both ways at any time."
+                    }
                 }
             }
         }

@@ -40,6 +40,10 @@ fn a_mistyped_field_is_named_with_the_nearest_one() {
         "unknown field `ports.htps` (did you mean `ports.https`?)"
     );
     assert_eq!(parse("zzz: 1").unwrap_err(), "unknown field `zzz`");
+    assert_eq!(
+        parse("openbao: {autounseal: true}").unwrap_err(),
+        "unknown field `openbao.autounseal` (did you mean `openbao.autoUnseal`?)"
+    );
 }
 
 #[test]

@@ -106,6 +106,11 @@ impl Workspace {
         self.secrets().join("openbao-init.json")
     }
 
+    /// `infra/secrets/openbao-seal-key.txt`: there while OpenBao's static seal is used.
+    pub fn openbao_seal_key(&self) -> PathBuf {
+        self.secrets().join("openbao-seal-key.txt")
+    }
+
     /// `infra/secrets/cnpg-role-passwords.json`: role name to password.
     pub fn role_passwords(&self) -> PathBuf {
         self.secrets().join("cnpg-role-passwords.json")

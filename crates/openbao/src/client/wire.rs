@@ -16,6 +16,8 @@ use super::{Error, Mount};
 pub(super) struct Key<'a> {
     #[serde(serialize_with = "exposed")]
     pub(super) key: &'a SecretString,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(super) migrate: bool,
 }
 
 /// A KV version 2 write.

@@ -29,16 +29,27 @@ impl Drop for Server {
 
 impl Server {
     async fn start() -> Self {
+        Self::start_in(tempfile::tempdir().unwrap(), "storage \"inmem\" {}\n").await
+    }
+
+    /// Ends it and starts it again with other words in its configuration, on what it stored.
+    async fn restarted(mut self, config: &str) -> Self {
+        self.process.kill().unwrap();
+        self.process.wait().unwrap();
+        let folder = std::mem::replace(&mut self.folder, tempfile::tempdir().unwrap());
+        Self::start_in(folder, config).await
+    }
+
+    async fn start_in(folder: tempfile::TempDir, config_text: &str) -> Self {
         let binaries = std::env::var_os("BLUEPRINT_TEST_BIN")
             .unwrap_or_else(|| panic!("BLUEPRINT_TEST_BIN does not name a folder with bao"));
-        let folder = tempfile::tempdir().unwrap();
         let address = TcpListener::bind("127.0.0.1:0")
             .unwrap()
             .local_addr()
             .unwrap();
         let config = folder.path().join("server.hcl");
         let text = format!(
-            "storage \"inmem\" {{}}\nlistener \"tcp\" {{ address = \"{address}\" tls_disable = true }}\napi_addr = \"http://{address}\"\n"
+            "{config_text}listener \"tcp\" {{ address = \"{address}\" tls_disable = true }}\napi_addr = \"http://{address}\"\n"
         );
         std::fs::write(&config, text).unwrap();
         let process = Command::new(PathBuf::from(binaries).join("bao"))
@@ -193,4 +204,89 @@ async fn secrets_round_trip(client: &Client, root_token: SecretString) {
         .await
         .unwrap_err();
     assert_eq!(nobody.status(), Some(403));
+}
+
+/// What survives a restart needs a storage that does; this one needs no other server, and its own address to stay the same.
+fn raft(folder: &std::path::Path, cluster: SocketAddr, stanza: &str) -> String {
+    let folder = folder.display();
+    format!(
+        "storage \"raft\" {{\npath = \"{folder}\"\nnode_id = \"one\"\n}}\ncluster_addr = \"http://{cluster}\"\n{stanza}"
+    )
+}
+
+async fn active(client: &Client) {
+    let active = async {
+        while client.health().await.ok() != Some(Health::Active) {
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(30), active)
+        .await
+        .unwrap();
+}
+
+#[tokio::test]
+#[ignore = "needs bao in the folder that BLUEPRINT_TEST_BIN names: `make e2e` runs it"]
+async fn the_seal_is_moved_to_a_static_key_and_back_with_the_same_shares() {
+    let folder = tempfile::tempdir().unwrap();
+    let storage = tempfile::tempdir().unwrap();
+    let key = storage.path().join("key");
+    std::fs::write(&key, "0123456789abcdef0123456789ABCDEF").unwrap();
+    let stanza = |more: &str| {
+        format!(
+            "seal \"static\" {{\n{more}current_key_id = \"blueprint\"\ncurrent_key = \"file://{}\"\n}}\n",
+            key.display()
+        )
+    };
+    let cluster = TcpListener::bind("127.0.0.1:0")
+        .unwrap()
+        .local_addr()
+        .unwrap();
+    let config = |stanza: &str| raft(storage.path(), cluster, stanza);
+
+    let server = Server::start_in(folder, &config("")).await;
+    let raw = server.client().init(5, 3).await.unwrap();
+    let init = InitFile::from_init_answer(&raw, 5, 3, &key).unwrap();
+    for share in init.unseal_keys.iter().take(3) {
+        server.client().unseal(share).await.unwrap();
+    }
+    active(&server.client()).await;
+    let root = server.client().with_token(init.root_token.clone());
+    root.ensure_kv2("secret").await.unwrap();
+    root.kv_write("secret", "a", &data(&[("b", "c")]))
+        .await
+        .unwrap();
+
+    let mut server = server;
+    for (stanza, seal) in [
+        (stanza(""), "static"),
+        (stanza("disabled = \"true\"\n"), "shamir"),
+    ] {
+        server = server.restarted(&config(&stanza)).await;
+        let client = server.client();
+        let status = client.seal_status().await.unwrap();
+        assert!(status.migration && status.sealed);
+        assert_eq!(status.kind, seal);
+        assert!(
+            client.unseal(&init.unseal_keys[0]).await.is_err(),
+            "a share without `migrate` is refused"
+        );
+        for share in init.unseal_keys.iter().take(3) {
+            client.migrate_seal(share).await.unwrap();
+        }
+        active(&client).await;
+        // Once more on the same configuration: the static seal opens itself, the shares do as before.
+        server = server.restarted(&config(&stanza)).await;
+        let client = server.client();
+        if seal == "shamir" {
+            for share in init.unseal_keys.iter().take(3) {
+                client.unseal(share).await.unwrap();
+            }
+        }
+        active(&client).await;
+        assert!(!client.seal_status().await.unwrap().migration);
+        let root = client.with_token(init.root_token.clone());
+        let kept = root.kv_read("secret", "a").await.unwrap().unwrap();
+        assert_eq!(kept["b"].expose_secret(), "c");
+    }
 }

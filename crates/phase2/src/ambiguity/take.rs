@@ -142,6 +142,7 @@ fn openbao_files(work: Work<'_>) -> Vec<PathBuf> {
     ["", ".intended", ".answer"]
         .into_iter()
         .map(|end| suffixed(init_file.clone(), end))
+        .chain([work.context.workspace.openbao_seal_key()])
         .collect()
 }
 

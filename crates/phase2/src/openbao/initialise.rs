@@ -121,14 +121,19 @@ pub(super) async fn unseal(
     client: &Client,
     outcome: &mut Outcome,
 ) -> Result<(), Error> {
+    let status = client.seal_status().await?;
+    if status.kind == "static" && !status.migration {
+        return open_by_itself(work, client).await;
+    }
     let keys = init_file(work)?;
     let mut sealed = true;
     for key in &keys.unseal_keys {
-        sealed = client
-            .unseal(key)
-            .await
-            .map_err(|error| wrong_key(work, error))?
-            .sealed;
+        let answer = if status.migration {
+            client.migrate_seal(key).await
+        } else {
+            client.unseal(key).await
+        };
+        sealed = answer.map_err(|error| wrong_key(work, error))?.sealed;
         if !sealed {
             break;
         }
@@ -146,7 +151,36 @@ pub(super) async fn unseal(
         });
     }
     wait_active(work, client).await?;
-    outcome.changed("unsealed OpenBao");
+    outcome.changed(match (status.migration, status.kind.as_str()) {
+        (false, _) => "unsealed OpenBao",
+        (true, "static") => {
+            "unsealed OpenBao and moved it to the static seal: it opens itself from now on"
+        }
+        (true, _) => "unsealed OpenBao and moved it back to key shares",
+    });
+    Ok(())
+}
+
+/// A server with the static seal needs nobody, only its key.
+async fn open_by_itself(work: Work<'_>, client: &Client) -> Result<(), Error> {
+    if let Err(error) = wait_active(work, client).await {
+        if client.health().await? != Health::Sealed {
+            return Err(error);
+        }
+        let path = work.context.workspace.openbao_seal_key();
+        return Err(Error::Refused {
+            summary: "OpenBao's seal key does not open it".to_owned(),
+            expected: format!(
+                "the key in {} to belong to the data in database openbao",
+                path.display()
+            ),
+            found: "a server with the static seal that stays sealed".to_owned(),
+            hint: format!(
+                "put the right {} back from a copy and run again; the server's log says more: `kubectl -n openbao logs openbao-0`",
+                path.display()
+            ),
+        });
+    }
     Ok(())
 }
 

@@ -7,7 +7,7 @@ use blueprint_pipeline::Outcome;
 use jiff::Timestamp;
 
 use super::session::POD;
-use super::{release, storage};
+use super::{release, seal, storage};
 use crate::error::Error;
 use crate::installer::Work;
 use crate::names;
@@ -31,7 +31,9 @@ pub(super) async fn set_data_aside(work: Work<'_>, outcome: &mut Outcome) -> Res
         .say(format!("moving OpenBao's tables into schema {schema}"));
     stop(work).await?;
     storage::set_tables_aside(work, &schema).await?;
-    start(work).await?;
+    // What it sealed went aside with it: a new server begins with key shares.
+    seal::retire_key(work, outcome)?;
+    release::ensure(work, outcome).await?;
     outcome.changed(format!(
         "moved OpenBao's tables into schema {schema} of database {}",
         storage::DATABASE

@@ -11,6 +11,7 @@ use secrecy::{ExposeSecret, SecretString};
 use serde_json::json;
 use zeroize::Zeroizing;
 
+use super::seal;
 use super::session::POD;
 use super::storage::{DATABASE, ROLE};
 use crate::error::Error;
@@ -34,7 +35,7 @@ const RELEASE: ReleaseSpec = ReleaseSpec {
 
 /// The release's state; whether the server is unsealed is looked at elsewhere.
 pub(super) async fn state(work: Work<'_>) -> Result<State, Error> {
-    let state = helm_release::inspect(work, &RELEASE).await?;
+    let state = helm_release::inspect_with(work, &RELEASE, seal::overlay(work)?).await?;
     if state != State::Ready {
         return Ok(state);
     }
@@ -80,7 +81,8 @@ pub(super) async fn ensure(work: Work<'_>, outcome: &mut Outcome) -> Result<(), 
     outcome
         .changes
         .extend(cluster.apply_secret(&manifest(&password)).await?.phrase());
-    helm_release::ensure(work, &RELEASE, outcome).await?;
+    seal::ensure_secret(work, outcome).await?;
+    helm_release::ensure_with(work, &RELEASE, seal::overlay(work)?, outcome).await?;
     if scale(work, 1).await? {
         outcome.changed("scaled StatefulSet openbao/openbao back to 1");
     }
@@ -94,14 +96,13 @@ pub(super) async fn ensure(work: Work<'_>, outcome: &mut Outcome) -> Result<(), 
 /// The StatefulSet is `OnDelete`: nothing but us gives the pod a new template or a new Secret.
 async fn outdated(work: Work<'_>) -> Result<Option<String>, Error> {
     let cluster = &work.context.cluster;
-    if !secret_readers::outdated_pods(cluster, names::OPENBAO, PODS, &[SECRET])
+    if !secret_readers::outdated_pods(cluster, names::OPENBAO, PODS, &[SECRET, seal::SECRET])
         .await?
         .is_empty()
     {
-        return Ok(Some(format!(
-            "it started before Secret {}/{SECRET} was last changed",
-            names::OPENBAO
-        )));
+        return Ok(Some(
+            "it started before a Secret that it reads was last changed".to_owned(),
+        ));
     }
     let Some(pod) = pod(work).await? else {
         return Ok(None);

@@ -22,6 +22,7 @@ pub(super) fn check(workspace: &Workspace) -> Check {
         workspace.minio_password(),
         workspace.system_identifier(),
         workspace.installation(),
+        workspace.openbao_seal_key(),
     ];
     let mut wrong: Vec<(String, String)> = texts.iter().filter_map(|path| empty(path)).collect();
     if let Err(error) = InitFile::read(&workspace.openbao_init()) {
