@@ -195,7 +195,9 @@ impl Client {
             },
             operation,
         )?;
+        failpoint!(before, "ask OpenBao", "{operation}");
         let body = self.call(request, operation).await?;
+        failpoint!(after, "ask OpenBao", "{operation}");
         wire::parse(&body, operation)
     }
 

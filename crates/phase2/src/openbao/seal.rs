@@ -43,10 +43,9 @@ pub(super) enum Seal {
 
 fn decide(auto_unseal: bool, initialised: bool, key: bool) -> Seal {
     match (auto_unseal, initialised, key) {
-        (true, true, _) => Seal::Static,
         (false, true, true) => Seal::Leaving,
         // A lost init file does not unseal what the key has sealed.
-        (_, false, true) => Seal::Static,
+        (true, true, _) | (_, false, true) => Seal::Static,
         (_, false, false) | (false, true, false) => Seal::Shares,
     }
 }

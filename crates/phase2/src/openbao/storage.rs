@@ -68,11 +68,14 @@ pub(super) async fn set_tables_aside(work: Work<'_>, schema: &str) -> Result<(),
     let connection = open(work).await?;
     let moves = TABLES.map(|table| format!("alter table if exists {table} set schema {schema};"));
     let statement = format!("begin; create schema {schema}; {} commit;", moves.join(" "));
+    failpoint!(before, "set aside", "OpenBao's tables");
     connection
         .client
         .batch_execute(&statement)
         .await
-        .map_err(|error| query_failed("move OpenBao's tables aside", &error))
+        .map_err(|error| query_failed("move OpenBao's tables aside", &error))?;
+    failpoint!(after, "set aside", "OpenBao's tables");
+    Ok(())
 }
 
 /// PostgreSQL's system identifier, as the operator reports it.
