@@ -20,6 +20,7 @@ fn names(workspace: &Workspace) -> Vec<PathBuf> {
         workspace.installation(),
         workspace.accepted(),
         workspace.openbao_init(),
+        workspace.openbao_seal_key(),
         workspace.role_passwords(),
         workspace.system_identifier(),
         workspace.redis_password(),
