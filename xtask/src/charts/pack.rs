@@ -103,7 +103,7 @@ impl Chart {
             let place = format!("{}/Chart.yaml", part.to);
             self.set_version(&place, &version, Some(&format!("v{version}")))?;
             let name = part.to.rsplit('/').next().unwrap_or(&part.to);
-            self.depend_on(name, &version)?;
+            self.depend_on(name, &version, part.alias.as_deref())?;
         }
         Ok(())
     }
@@ -140,9 +140,13 @@ impl Chart {
     }
 
     /// Declares a chart that was packed into this one: as it is written, without it, the chart must be whole as well.
-    fn depend_on(&mut self, name: &str, version: &str) -> Result<()> {
+    fn depend_on(&mut self, name: &str, version: &str, alias: Option<&str>) -> Result<()> {
         let text = self.take_text("Chart.yaml")?;
-        let entry = format!("- name: {name}\n  version: {version}\n");
+        let alias = alias.map(|alias| format!("  alias: {alias}\n"));
+        let entry = format!(
+            "- name: {name}\n  version: {version}\n{}",
+            alias.unwrap_or_default()
+        );
         let text = match text.split_once("dependencies:\n") {
             Some((before, after)) => format!("{before}dependencies:\n{entry}{after}"),
             None => format!("{text}dependencies:\n{entry}"),
@@ -216,18 +220,20 @@ mod tests {
 
     #[test]
     fn a_packed_chart_is_declared_beside_others() {
-        for (before, after) in [
+        for (before, alias, after) in [
             (
                 "name: x\n",
+                None,
                 "name: x\ndependencies:\n- name: y\n  version: 1.0.0\n",
             ),
             (
                 "dependencies:\n- name: z\n",
-                "dependencies:\n- name: y\n  version: 1.0.0\n- name: z\n",
+                Some("a"),
+                "dependencies:\n- name: y\n  version: 1.0.0\n  alias: a\n- name: z\n",
             ),
         ] {
             let mut chart = Chart(BTreeMap::from([("Chart.yaml".to_owned(), before.into())]));
-            chart.depend_on("y", "1.0.0").unwrap();
+            chart.depend_on("y", "1.0.0", alias).unwrap();
             assert_eq!(chart.files()["Chart.yaml"], after.as_bytes());
         }
     }

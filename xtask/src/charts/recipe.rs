@@ -55,6 +55,8 @@ pub(super) struct Part {
     /// Whether the part is a chart whose Chart.yaml gets the module's version.
     #[serde(default)]
     pub(super) versioned: bool,
+    /// The name that such a chart goes by in ours: in its labels, and as the key of its values. Its own where there is none.
+    pub(super) alias: Option<String>,
     /// A file that upstream fills in for a release.
     pub(super) filled: Option<Filled>,
 }

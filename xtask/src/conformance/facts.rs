@@ -67,11 +67,14 @@ pub(super) fn of(objects: &[Value]) -> Objects {
         .collect()
 }
 
+/// A Job cannot be changed, so charts end its name in a hash of what it is made from: that hash, seven hex digits, is left out.
 fn name(object: &Value) -> String {
-    object["metadata"]["name"]
-        .as_str()
-        .unwrap_or("?")
-        .to_owned()
+    let name = object["metadata"]["name"].as_str().unwrap_or("?");
+    let is_hash = |end: &str| end.len() == 7 && end.bytes().all(|byte| byte.is_ascii_hexdigit());
+    match name.rsplit_once('-') {
+        Some((stem, end)) if object["kind"] == "Job" && is_hash(end) => format!("{stem}-HASH"),
+        _ => name.to_owned(),
+    }
 }
 
 fn strings(map: &Value) -> BTreeMap<String, String> {
@@ -265,6 +268,16 @@ mod tests {
         let meets = facts(&[service.clone(), workload("a")], "Service");
         assert_eq!(words(&meets.selectors), ["app=a", "meets Deployment a"]);
         assert_ne!(meets, facts(&[service, workload("b")], "Service"));
+    }
+
+    #[test]
+    fn a_job_is_known_without_the_hash_in_its_name() {
+        let named = |kind: &str, name: &str| {
+            super::name(&json!({"kind": kind, "metadata": {"name": name}}))
+        };
+        assert_eq!(named("Job", "a-migrations-0396dbf"), "a-migrations-HASH");
+        assert_eq!(named("Job", "a-upgrade-check"), "a-upgrade-check");
+        assert_eq!(named("Service", "a-0396dbf"), "a-0396dbf");
     }
 
     #[test]
