@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::commands::{
-    charts, cluster, completions, docs, down, graph, init, secrets, smoke, status, timings, up,
-    values,
+    charts, cluster, completions, docs, doctor, down, graph, init, secrets, smoke, status, timings,
+    up, values,
 };
 
 /// A whole GitLab platform on a kind cluster, in one command.
@@ -90,6 +90,7 @@ pub(crate) enum Command {
     Down(down::Args),
     Smoke(smoke::Args),
     Status(status::Args),
+    Doctor(doctor::Args),
     Graph(graph::Args),
     Timings(timings::Args),
     Secrets(secrets::Args),

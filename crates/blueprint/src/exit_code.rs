@@ -54,7 +54,9 @@ impl ExitCode {
             Self::Preflight => {
                 "Pre-flight found something that the run needs and that is not there or not as it must be, such as an edited chart or a half-written PGDATA. Nothing was changed."
             }
-            Self::SmokeFailed => "`smoke`: at least one check failed.",
+            Self::SmokeFailed => {
+                "`smoke`: at least one check failed. `doctor`: something does not work (what only differs from the workspace's files does not count)."
+            }
             Self::ChangesFound => {
                 "`up --check`: something is not as wanted, `up` would change it; `down --check`: something of blueprint's is there, `down` would remove it."
             }

@@ -9,9 +9,11 @@ mod exit_code;
 mod interrupt;
 mod logging;
 mod printer;
+mod private_modes;
 mod problem;
 mod reporters;
 mod setup;
+mod waking;
 mod words;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};

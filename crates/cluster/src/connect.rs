@@ -6,6 +6,8 @@ use std::sync::{Arc, RwLock};
 use std::time::Duration;
 
 use kube::Client;
+use kube::api::GetParams;
+use kube::core::Request;
 
 use crate::error::Error;
 use crate::kubeconfig;
@@ -94,6 +96,17 @@ impl Cluster {
         let action = format!("reach the API server of context {}{place}", self.context);
         let version = once(&action, self.client.apiserver_version()).await?;
         Ok(version.git_version)
+    }
+
+    /// Whether the API server calls itself ready, asked once, without patience. One that has just started answers before it knows its roles, and refuses
+    /// everybody until then.
+    pub async fn ready(&self) -> Result<(), Error> {
+        let action = format!("find the API server of context {} ready", self.context);
+        let request = Request::new("")
+            .get("readyz", &GetParams::default())
+            .map_err(|error| Error::api(&action, kube::Error::BuildRequest(error)))?;
+        once(&action, self.client.request_text(request)).await?;
+        Ok(())
     }
 }
 

@@ -17,6 +17,7 @@ mod events;
 pub mod exec;
 mod kubeconfig;
 mod node_exec;
+mod node_life;
 pub mod nodes;
 pub mod object;
 pub mod ownership;

@@ -223,7 +223,11 @@ impl Nodes {
     }
 }
 
-fn refused(action: &str, source: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Error {
+/// The engine's no to `action`.
+pub(crate) fn refused(
+    action: &str,
+    source: impl Into<Box<dyn std::error::Error + Send + Sync>>,
+) -> Error {
     Error::Engine {
         action: action.to_owned(),
         source: source.into(),

@@ -20,8 +20,15 @@ use judge::{Plan, judge, plan};
 
 const ALL: &str = "ambiguous states";
 
-/// The pre-flight's rows: one for each state that was found, or one that none was. Accepted ways count as decided.
-pub(crate) async fn checks(work: Work<'_>) -> Vec<Check> {
+/// The pre-flight's rows: one for each state that was found, or one that none was. Accepted ways count as decided. Where the
+/// API server does not answer (`answers`), nothing can be set against what the files say.
+pub(crate) async fn checks(work: Work<'_>, answers: bool) -> Vec<Check> {
+    if !answers {
+        return vec![Check::noted(
+            ALL,
+            "not looked for, the API server does not answer",
+        )];
+    }
     let looked = look::look(work).await;
     let mut all: Vec<Check> = looked
         .unknown

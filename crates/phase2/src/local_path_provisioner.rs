@@ -130,6 +130,22 @@ async fn unmark_others(work: Work<'_>, outcome: &mut Outcome) -> Result<(), Erro
     Ok(())
 }
 
+/// Makes our class the only default one, and touches nothing else of any class.
+pub(crate) async fn mark_default(work: Work<'_>) -> Result<Outcome, Error> {
+    let mut outcome = Outcome::unchanged();
+    let patch = json!({"metadata": {"annotations": {DEFAULT_MARKS[0]: "true"}}});
+    if work
+        .context
+        .cluster
+        .merge_patch(CLASS_API, "StorageClass", None, CLASS, &patch)
+        .await?
+    {
+        outcome.changed(format!("marked StorageClass {CLASS} as default"));
+    }
+    unmark_others(work, &mut outcome).await?;
+    Ok(outcome)
+}
+
 #[async_trait]
 impl Installer for LocalPathProvisioner {
     fn id(&self) -> &'static str {

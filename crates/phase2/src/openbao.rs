@@ -30,6 +30,8 @@ pub(crate) use standing::standing;
 const TASK: &str = "openbao";
 /// To another seal it takes one start, to finish the way back one more.
 const STARTS_FOR_A_SEAL: usize = 3;
+/// What a look at a sealed server says.
+pub(crate) const SEALED: &str = "OpenBao is sealed";
 
 /// OpenBao.
 #[derive(Debug, Clone, Copy)]
@@ -49,7 +51,7 @@ impl Installer for OpenBao {
         let session = session::open(work).await?;
         Ok(match session.client.health().await? {
             Health::Uninitialised => State::Missing,
-            Health::Sealed => State::Broken("OpenBao is sealed".to_owned()),
+            Health::Sealed => State::Broken(SEALED.to_owned()),
             Health::Active | Health::Standby => {
                 contents::state(work, &session.with_root_token(work)?).await?
             }

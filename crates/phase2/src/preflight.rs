@@ -22,6 +22,9 @@ use crate::private_files;
 use crate::removal::Removal;
 use crate::smoke::{CheckResult, row};
 
+pub(crate) use api::SERVER as API_SERVER;
+pub(crate) use workspace::PRIVATE;
+
 /// One thing that is not as it must be.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Shortfall {
@@ -90,11 +93,14 @@ impl Check {
 /// Every check, for the task and for whoever else wants to know how things stand.
 pub async fn checks(work: Work<'_>) -> Vec<Check> {
     let context = work.context;
+    // Asked first: where nothing answers, the others do not each wait in vain.
+    let server = context.cluster.server_version().await;
+    let answers = server.is_ok();
     let (api, helm, machine, ambiguous, artifacts, kind) = tokio::join!(
-        api::checks(context),
+        api::checks(context, server),
         artifacts::helm(context),
-        machine::checks(context),
-        Box::pin(ambiguity::checks(work)),
+        machine::checks(context, answers),
+        Box::pin(ambiguity::checks(work, answers)),
         artifacts::cached(context),
         artifacts::kind(context)
     );

@@ -154,6 +154,11 @@ async fn run_with(context: &Context, catalog: &Catalog, deadline: Duration) -> V
     table
 }
 
+/// One installer's rows, in its time or as one that failed.
+pub(crate) async fn rows(installer: &dyn Installer, work: Work<'_>) -> Vec<CheckResult> {
+    rows_of(installer, work, DEADLINE).await
+}
+
 async fn rows_of(
     installer: &dyn Installer,
     work: Work<'_>,

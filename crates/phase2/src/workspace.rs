@@ -145,4 +145,9 @@ impl Workspace {
     pub fn wildcard(&self) -> PathBuf {
         self.root.join("infra/tls/wildcard")
     }
+
+    /// Every folder that is for its owner alone.
+    pub fn private_folders(&self) -> [PathBuf; 3] {
+        [self.secrets(), self.root.join("infra/tls"), self.state()]
+    }
 }

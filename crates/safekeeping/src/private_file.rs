@@ -1,5 +1,6 @@
 //! One private file: read, written, its mode mended.
 
+use std::fmt;
 use std::fs::{self, DirBuilder, File, Permissions};
 use std::io::{self, ErrorKind, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
@@ -33,6 +34,17 @@ pub struct Mended {
     pub path: PathBuf,
     /// The permission bits found, for example `0o644`.
     pub found: u32,
+}
+
+impl fmt::Display for Mended {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            to,
+            "{} was open to others (mode {:04o}): now for its owner alone",
+            self.path.display(),
+            self.found & 0o7777
+        )
+    }
 }
 
 /// Why a private file could not be read or written.

@@ -4,6 +4,7 @@ mod ambiguous;
 mod crashes;
 mod crates;
 mod data;
+mod doctor;
 mod down;
 mod end_state;
 mod failpoints;
@@ -15,13 +16,17 @@ mod killed_run;
 mod mixed_charts;
 mod needles;
 mod network;
+mod node_added;
+mod nodes;
 mod objects;
 mod observer;
 mod pipeline;
 mod random_kills;
+mod reboot;
 mod recreation;
 mod refusals;
 mod registry;
+mod restarts;
 mod sampler;
 mod secrecy;
 mod version_change;
@@ -85,6 +90,10 @@ const CHECKS: &[Check] = &[
         mixed_charts::never_mix,
     ),
     check("one-release-changes", version_change::one_release_changes),
+    check("openbao-resealed", restarts::openbao_resealed),
+    check("node-restarted", restarts::node_restarted),
+    check("node-added", node_added::node_added),
+    check("reboot", reboot::reboot),
     check(
         "identity-survives-recreation",
         recreation::identity_survives_and_sequential_is_the_same,

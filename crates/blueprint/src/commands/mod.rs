@@ -5,6 +5,7 @@ mod check;
 pub(crate) mod cluster;
 pub(crate) mod completions;
 pub(crate) mod docs;
+pub(crate) mod doctor;
 pub(crate) mod down;
 pub(crate) mod graph;
 pub(crate) mod init;
@@ -30,6 +31,7 @@ pub(crate) async fn run(command: Command, app: &App) -> Result<ExitCode, Problem
         Command::Down(args) => Box::pin(down::run(args, app)).await,
         Command::Smoke(args) => Box::pin(smoke::run(args, app)).await,
         Command::Status(args) => Box::pin(status::run(args, app)).await,
+        Command::Doctor(args) => Box::pin(doctor::run(args, app)).await,
         Command::Graph(args) => graph::run(&args, app),
         Command::Timings(args) => timings::run(&args, app),
         Command::Secrets(args) => Box::pin(secrets::run(args, app)).await,

@@ -7,6 +7,7 @@ use clap::Subcommand;
 use crate::app::App;
 use crate::cluster_lock::ClusterLock;
 use crate::exit_code::ExitCode;
+use crate::private_modes;
 use crate::problem::Problem;
 use crate::setup::{self, ClusterArgs};
 
@@ -25,6 +26,7 @@ enum Action {
 
 pub(crate) async fn run(args: Args, app: &App) -> Result<ExitCode, Problem> {
     let Action::Unseal(cluster) = args.action;
+    private_modes::mend(app);
     let pins = setup::pins(&app.workspace, cluster.profile)?;
     let _lock = app.lock("blueprint secrets unseal")?;
     let phase2 = setup::phase2(app, &cluster, pins).await?;

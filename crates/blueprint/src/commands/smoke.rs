@@ -7,6 +7,7 @@ use crate::cli::DataOutput;
 use crate::columns;
 use crate::exit_code::ExitCode;
 use crate::printer::{Look, Paint};
+use crate::private_modes;
 use crate::problem::Problem;
 use crate::setup::{self, ClusterArgs};
 use crate::words::count;
@@ -22,6 +23,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) async fn run(args: Args, app: &App) -> Result<ExitCode, Problem> {
+    private_modes::mend(app);
     let pins = setup::pins(&app.workspace, args.cluster.profile)?;
     let phase2 = setup::phase2(app, &args.cluster, pins).await?;
     let results = smoke::run(&phase2.context).await;

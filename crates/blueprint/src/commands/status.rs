@@ -10,6 +10,7 @@ use crate::app::App;
 use crate::cli::DataOutput;
 use crate::columns;
 use crate::exit_code::ExitCode;
+use crate::private_modes;
 use crate::problem::Problem;
 use crate::setup::{self, ClusterArgs};
 
@@ -35,6 +36,7 @@ struct Row {
 }
 
 pub(crate) async fn run(args: Args, app: &App) -> Result<ExitCode, Problem> {
+    private_modes::mend(app);
     let pins = setup::pins(&app.workspace, args.cluster.profile)?;
     let phase2 = setup::phase2(app, &args.cluster, pins).await?;
     phase2.context.cluster.server_version().await?;

@@ -9,7 +9,6 @@ use blueprint_phase2::table::TABLE;
 use blueprint_phase2::{Settings, Way, Work, ambiguity};
 use blueprint_pipeline::timings::{self, Timings};
 use blueprint_pipeline::{Event, Execution, Graph, Progress, RunReport, Selection};
-use blueprint_safekeeping::private_file;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 
 use super::charts::{fetch_all, folders_of_environment};
@@ -19,9 +18,11 @@ use crate::app::App;
 use crate::cli::RunOutput;
 use crate::cluster_lock::ClusterLock;
 use crate::exit_code::ExitCode;
+use crate::private_modes;
 use crate::problem::Problem;
 use crate::reporters::{self, Voice};
 use crate::setup::{self, ClusterArgs, Pins};
+use crate::waking;
 
 /// Install everything, or bring what is there to what is wanted
 ///
@@ -112,13 +113,14 @@ pub(crate) async fn run(args: Args, app: &App) -> Result<ExitCode, Problem> {
         let phase2 = setup::phase2(app, &args.cluster, pins).await?;
         return check::run(app, &phase2, &tasks, args.summary, args.output).await;
     }
-    mend_modes(app)?;
+    private_modes::mend(app);
     let _lock = app.lock("blueprint up")?;
     let missing = Missing::of(&pins);
     let phase2 = setup::accepting(app, &args.cluster, pins, args.accept).await?;
     missing
         .fetch(app, &phase2.context.cache, args.offline)
         .await;
+    waking::wake(app, &phase2.context).await;
     let told_later = tasks.contains(&"preflight");
     let lock = ClusterLock::take(app, &phase2.context.cluster, "blueprint up", told_later).await?;
     if let Err(problem) = check_accepted(&phase2, &tasks).await {
@@ -189,26 +191,6 @@ async fn check_accepted(phase2: &Phase2, tasks: &[&str]) -> Result<(), Problem> 
     } else {
         problem.hint(format!("did you mean {}?", allowed.join(" or ")))
     })
-}
-
-/// Files with credentials are for their owner alone, whoever copied them here with whichever mode.
-fn mend_modes(app: &App) -> Result<(), Problem> {
-    let tls = app.workspace.wildcard();
-    let folders = [
-        app.workspace.secrets(),
-        tls.parent().unwrap_or(&tls).to_owned(),
-        app.workspace.state(),
-    ];
-    for folder in folders {
-        for mended in private_file::mend_modes(&folder)? {
-            app.printer.say(&format!(
-                "{} was open to others (mode {:04o}): now for its owner alone",
-                mended.path.display(),
-                mended.found & 0o7777
-            ));
-        }
-    }
-    Ok(())
 }
 
 /// Artifacts that the cache does not have. A file that is there but differs from its pin is left alone: pre-flight refuses it, people decide.

@@ -12,6 +12,7 @@ const COMMANDS: [&[&str]; 17] = [
     &["down"],
     &["smoke"],
     &["status"],
+    &["doctor"],
     &["graph"],
     &["timings"],
     &["secrets", "unseal"],

@@ -12,7 +12,8 @@ use crate::names;
 use crate::quantity::bytes;
 use crate::settings::Profile;
 
-const SERVER: &str = "API server";
+/// The first check; without it most others have no answer.
+pub(crate) const SERVER: &str = "API server";
 const NODES: &str = "nodes are Ready";
 const MEMORY: &str = "memory";
 const IMAGES: &str = "images can be had";
@@ -40,8 +41,11 @@ const FINAL: [&str; 6] = [
     "invalid reference",
 ];
 
-pub(super) async fn checks(context: &Context) -> Vec<Check> {
-    let server = match context.cluster.server_version().await {
+pub(super) async fn checks(
+    context: &Context,
+    server: Result<String, blueprint_cluster::Error>,
+) -> Vec<Check> {
+    let server = match server {
         Ok(found) => found,
         Err(error) => {
             // Without a server the other questions have no answer, and each would only repeat this one.

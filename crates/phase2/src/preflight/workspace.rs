@@ -7,7 +7,8 @@ use super::Check;
 use crate::context::Context;
 
 const WRITABLE: &str = "workspace is writable";
-const PRIVATE: &str = "secrets are private";
+/// The one check here that `doctor --fix` mends.
+pub(crate) const PRIVATE: &str = "secrets are private";
 const PROXY: &str = "proxy variables";
 
 pub(super) fn checks(context: &Context) -> Vec<Check> {
