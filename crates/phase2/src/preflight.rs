@@ -102,7 +102,7 @@ pub async fn checks(work: Work<'_>) -> Vec<Check> {
         machine::checks(context, answers),
         Box::pin(ambiguity::checks(work, answers)),
         artifacts::cached(context),
-        artifacts::kind(context)
+        artifacts::kind(context, answers)
     );
     let mut all = api;
     all.push(helm);
