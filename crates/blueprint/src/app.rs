@@ -2,7 +2,7 @@
 
 use std::os::unix::fs::DirBuilderExt as _;
 
-use blueprint_phase2::Workspace;
+use blueprint_phase2::{Workspace, carry};
 use blueprint_safekeeping::RunLock;
 
 use crate::cli::GlobalArgs;
@@ -44,6 +44,13 @@ impl App {
 
     /// For a command that changes something: no other run in this workspace until the guard is dropped. `command` is what the other one is told.
     pub(crate) fn lock(&self, command: &str) -> Result<RunLock, Problem> {
+        let lock = self.lock_for_import(command)?;
+        carry::refuse_unfinished(&self.workspace)?;
+        Ok(lock)
+    }
+
+    /// The same for the import itself, which may have been cut off before.
+    pub(crate) fn lock_for_import(&self, command: &str) -> Result<RunLock, Problem> {
         let state = self.workspace.state();
         std::fs::DirBuilder::new()
             .recursive(true)

@@ -139,6 +139,12 @@ impl From<blueprint_safekeeping::LockError> for Problem {
     }
 }
 
+impl From<blueprint_safekeeping::archive::Error> for Problem {
+    fn from(error: blueprint_safekeeping::archive::Error) -> Self {
+        Self::from_error(ExitCode::TaskFailed, &error).hint(error.hint())
+    }
+}
+
 impl From<blueprint_cluster::LeaseError> for Problem {
     fn from(error: blueprint_cluster::LeaseError) -> Self {
         let problem = Self::from_error(ExitCode::TaskFailed, &error);

@@ -14,9 +14,11 @@ use serde_json::{Value, json};
 use zeroize::Zeroizing;
 
 mod error;
+mod rotation;
 mod wire;
 
 pub use error::Error;
+pub use rotation::Given;
 
 /// For connecting and for a whole answer. Init takes 0.3 s; a server without its PostgreSQL can be silent for longer than this.
 const TIMEOUT: Duration = Duration::from_secs(10);
@@ -275,6 +277,19 @@ impl Client {
         }
         let body = accept(response, &operation).await?;
         wire::kv_data(&body, &operation).map(Some)
+    }
+
+    /// When `mount/data/path` was last written (RFC 3339); `None` where there is nothing.
+    pub async fn kv_written(&self, mount: &str, path: &str) -> Result<Option<String>, Error> {
+        let operation = kv_operation(mount, path);
+        let response = self
+            .send(self.request(Method::GET, &operation), &operation)
+            .await?;
+        if response.status() == StatusCode::NOT_FOUND {
+            return Ok(None);
+        }
+        let body = accept(response, &operation).await?;
+        wire::kv_written(&body, &operation).map(Some)
     }
 
     /// Writes all keys of a path (replaces what is there).

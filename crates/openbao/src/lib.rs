@@ -5,7 +5,7 @@ pub mod init_file;
 pub mod initialise;
 pub mod journal;
 
-pub use client::{Client, Error, Health, SealStatus};
+pub use client::{Client, Error, Given, Health, SealStatus};
 pub use init_file::InitFile;
 pub use initialise::{InitialiseError, Split};
 pub use journal::{Journal, JournalState};

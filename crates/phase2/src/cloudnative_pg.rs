@@ -5,6 +5,7 @@ mod cluster;
 mod databases;
 mod operator;
 mod removal;
+pub(crate) mod role_password;
 mod roles;
 pub(crate) mod volume_decision;
 pub(crate) mod volume_probe;

@@ -21,6 +21,10 @@ use crate::removal::Removal;
 use crate::smoke::CheckResult;
 use crate::{names, persistent_secrets};
 
+pub(crate) use outside_secrets::{OPENBAO_PSQL, PSQL, REDIS};
+pub(crate) use root_password::{PATH as ROOT_PATH, SECRET as ROOT_PASSWORD};
+pub(crate) use through_gateway::{served_certificate, serves};
+
 const TASK: &str = "gitlab";
 
 /// GitLab.

@@ -1,6 +1,7 @@
 //! Phase 2: the table of steps, the catalog of installers, one file per installer, the smoke checks and the failure hints.
 
 pub mod ambiguity;
+pub mod carry;
 pub mod catalog;
 pub mod cloudnative_pg;
 pub mod context;
@@ -15,6 +16,7 @@ pub mod gitlab;
 pub mod helm_release;
 pub mod installation;
 pub mod installer;
+pub mod inventory;
 pub mod kind_node_trust;
 pub mod local_path_provisioner;
 pub mod made_with;
@@ -33,6 +35,7 @@ pub mod registry_dns_pin;
 pub mod removal;
 mod role_connection;
 mod role_passwords;
+pub mod rotation;
 pub mod runner;
 mod secret_readers;
 pub mod settings;

@@ -7,4 +7,4 @@ pub(crate) mod storage_secret;
 
 pub use buckets::Buckets;
 pub use release::Minio;
-pub(crate) use release::try_passwords;
+pub(crate) use release::{PASSWORD_KEY, SECRET, USER_KEY, set_password, takes, try_passwords};

@@ -1,11 +1,13 @@
 //! Step 8: OpenBao for the platform's own secrets, stored in PostgreSQL; initialised once, unsealed whenever it is sealed.
 
+mod connection_url;
 mod contents;
 mod decide;
 mod initialise;
 mod recover;
 mod refusal;
 mod release;
+mod rotate_keys;
 mod seal;
 mod session;
 mod standing;
@@ -23,8 +25,11 @@ use crate::removal::{self, Removal};
 use crate::smoke::{CheckResult, row};
 use crate::smoke_row;
 
-pub(crate) use contents::MOUNT;
+pub(crate) use connection_url::password_in_url;
+pub(crate) use contents::{BUNDLED_PATH, MOUNT};
 pub(crate) use decide::{Decision, Reason, Rows, Seen, decide};
+pub(crate) use release::SECRET as PG_SECRET;
+pub(crate) use rotate_keys::rotate as rotate_keys;
 pub(crate) use standing::standing;
 
 const TASK: &str = "openbao";

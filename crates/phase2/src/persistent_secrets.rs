@@ -4,8 +4,10 @@
 
 mod lost;
 mod plan;
+mod restore;
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use async_trait::async_trait;
 use blueprint_cluster::secret::{SecretManifest, SecretRead};
@@ -25,6 +27,7 @@ use crate::smoke::CheckResult;
 pub(crate) use lost::repositories;
 use plan::Action;
 pub(crate) use plan::RAILS;
+pub use restore::{InUse, restore};
 
 const RELEASE: &str = "gitlab";
 
@@ -154,9 +157,7 @@ impl Installer for SecretsSnapshot {
     }
 
     async fn install(&self, work: Work<'_>) -> Result<Outcome, Error> {
-        let mut outcome = Outcome::unchanged();
-        save(work, &mut outcome).await?;
-        Ok(outcome)
+        snapshot(work).await
     }
 
     async fn remains(&self, _work: Work<'_>, _removal: Removal) -> Result<Vec<String>, Error> {
@@ -220,12 +221,7 @@ pub(crate) async fn save_the_last(work: Work<'_>, outcome: &mut Outcome) -> Resu
             Err(not_saved(context, &stale.join(", ")))
         };
     }
-    let deployed = context
-        .cluster
-        .release(names::GITLAB, RELEASE)
-        .await?
-        .last_deployed()
-        .is_some();
+    let deployed = release_runs(context).await?;
     let kept = read(context)?.is_some_and(|kept| kept.secrets.contains_key(RAILS));
     if deployed && !kept {
         return Err(not_saved(context, RAILS));
@@ -249,6 +245,13 @@ fn not_saved(context: &Context, what: &str) -> Error {
             path.display()
         ),
     }
+}
+
+/// `blueprint secrets snapshot`: writes the snapshot now.
+pub async fn snapshot(work: Work<'_>) -> Result<Outcome, Error> {
+    let mut outcome = Outcome::unchanged();
+    save(work, &mut outcome).await?;
+    Ok(outcome)
 }
 
 /// Writes the snapshot. It can be called as soon as the chart's job has run, so that a run that is cut off while GitLab starts does not lose the keys with the cluster.
@@ -288,38 +291,48 @@ fn read(context: &Context) -> Result<Option<Snapshot>, Error> {
     let path = context.workspace.gitlab_snapshot();
     let snapshot = Snapshot::read(&path)?;
     match &snapshot {
-        Some(found) if found.namespace != names::GITLAB => Err(Error::Refused {
-            summary: format!("{} is a snapshot of another namespace", path.display()),
-            expected: format!("Secrets of namespace {}", names::GITLAB),
-            found: format!("namespace {}", found.namespace),
-            hint: format!(
-                "put the right file back; earlier contents lie beside it as {}.1 to .5",
-                path.display()
-            ),
-        }),
+        Some(found) if found.namespace != names::GITLAB => Err(other_namespace(&path, found)),
         _ => Ok(snapshot),
     }
 }
 
+fn other_namespace(path: &Path, found: &Snapshot) -> Error {
+    Error::Refused {
+        summary: format!("{} is a snapshot of another namespace", path.display()),
+        expected: format!("Secrets of namespace {}", names::GITLAB),
+        found: format!("namespace {}", found.namespace),
+        hint: format!(
+            "put the right file back; earlier contents lie beside it as {}.1 to .5",
+            path.display()
+        ),
+    }
+}
+
 async fn planned(context: &Context, snapshot: &Snapshot) -> Result<Vec<(String, Action)>, Error> {
-    let deployed = context
-        .cluster
-        .release(names::GITLAB, RELEASE)
-        .await?
-        .last_deployed()
-        .is_some();
+    let deployed = release_runs(context).await?;
+    Ok(plan::plan(
+        snapshot,
+        &live(context, snapshot).await?,
+        deployed,
+    ))
+}
+
+async fn release_runs(context: &Context) -> Result<bool, Error> {
+    let release = context.cluster.release(names::GITLAB, RELEASE).await?;
+    Ok(release.last_deployed().is_some())
+}
+
+/// The cluster's Secrets of the snapshot's names.
+async fn live(
+    context: &Context,
+    snapshot: &Snapshot,
+) -> Result<BTreeMap<String, SecretRead>, Error> {
     let live = try_join_all(snapshot.secrets.keys().map(|name| async move {
-        Ok::<_, Error>(
-            context
-                .cluster
-                .secret(names::GITLAB, name)
-                .await?
-                .map(|secret| (name.clone(), secret)),
-        )
+        let secret = context.cluster.secret(names::GITLAB, name).await?;
+        Ok::<_, Error>(secret.map(|secret| (name.clone(), secret)))
     }))
     .await?;
-    let live: BTreeMap<String, SecretRead> = live.into_iter().flatten().collect();
-    Ok(plan::plan(snapshot, &live, deployed))
+    Ok(live.into_iter().flatten().collect())
 }
 
 fn manifest(kept: &SnapshotSecret) -> SecretManifest {
@@ -334,14 +347,7 @@ fn manifest(kept: &SnapshotSecret) -> SecretManifest {
 
 /// What the job made: the names it is known for, and whatever else carries the release's label without belonging to the release itself.
 async fn generated(context: &Context) -> Result<BTreeMap<String, SnapshotSecret>, Error> {
-    let labelled = context
-        .cluster
-        .list("v1", "Secret", Some(names::GITLAB), "release=gitlab")
-        .await?;
-    let others = labelled
-        .iter()
-        .filter(|secret| !belongs_to_release(secret))
-        .filter_map(|secret| secret.metadata.name.clone());
+    let others = labelled(context).await?;
     let mut wanted: Vec<String> = GENERATED
         .iter()
         .map(|name| (*name).to_owned())
@@ -368,6 +374,19 @@ async fn generated(context: &Context) -> Result<BTreeMap<String, SnapshotSecret>
     }))
     .await?;
     Ok(found.into_iter().flatten().collect())
+}
+
+/// Names of Secrets that carry the release's label without belonging to the release itself.
+pub(crate) async fn labelled(context: &Context) -> Result<Vec<String>, Error> {
+    let labelled = context
+        .cluster
+        .list("v1", "Secret", Some(names::GITLAB), "release=gitlab")
+        .await?;
+    Ok(labelled
+        .iter()
+        .filter(|secret| !belongs_to_release(secret))
+        .filter_map(|secret| secret.metadata.name.clone())
+        .collect())
 }
 
 /// Helm marks what comes out of the chart's templates; those come back with every install.

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use blueprint_cluster::ExecOutput;
 use blueprint_cluster::secret::SecretManifest;
 use blueprint_pipeline::Outcome;
 use blueprint_safekeeping::password;
@@ -22,8 +23,8 @@ use crate::smoke_row;
 use crate::workloads::{Workload, release_and_workloads};
 
 const TASK: &str = "redis";
-const SECRET: &str = "redis-auth";
-const KEY: &str = "redis-password";
+pub(crate) const SECRET: &str = "redis-auth";
+pub(crate) const KEY: &str = "redis-password";
 const POD: &str = "redis-master-0";
 const CONTAINER: &str = "redis";
 /// Made by the chart's StatefulSet.
@@ -268,6 +269,44 @@ async fn wait_for_pong(work: Work<'_>, password: &SecretString) -> Result<(), Er
     Ok(())
 }
 
+/// Whether the running server takes this password. One that does not answer is an error.
+pub(crate) async fn takes(work: Work<'_>, password: &SecretString) -> Result<bool, Error> {
+    match ping(work, password).await? {
+        Ping::Pong => Ok(true),
+        Ping::WrongPassword => Ok(false),
+        Ping::Other(answer) => Err(smoke_row::unexpected(
+            "ping Redis",
+            answer,
+            "run `blueprint up --only redis`",
+        )),
+    }
+}
+
+/// Lets the running server take `next` as well as `present`. A restart forgets it: then the Secret's one counts alone.
+pub(crate) async fn add_password(
+    work: Work<'_>,
+    present: &SecretString,
+    next: &SecretString,
+) -> Result<(), Error> {
+    let rule = Zeroizing::new(format!(">{}", next.expose_secret()));
+    let commands = Zeroizing::new(format!(
+        "AUTH {}\nACL SETUSER default {}\n",
+        quoted(present.expose_secret()).as_str(),
+        quoted(&rule).as_str()
+    ));
+    let output = tell(work, &commands).await?;
+    let answers: Vec<&str> = output.stdout.split_whitespace().collect();
+    if answers == ["OK", "OK"] {
+        return Ok(());
+    }
+    // An answer could quote what it was given.
+    Err(smoke_row::unexpected(
+        "give Redis a second password",
+        "it did not answer OK to AUTH and to ACL SETUSER",
+        "Redis 6 and later know ACLs: look at its version with `kubectl -n redis exec redis-master-0 -- redis-server --version`",
+    ))
+}
+
 /// [`ping`], where a pod that cannot be reached for the moment is an answer too.
 async fn answer(work: Work<'_>, password: &SecretString) -> Result<Ping, Error> {
     match ping(work, password).await {
@@ -282,10 +321,14 @@ async fn ping(work: Work<'_>, password: &SecretString) -> Result<Ping, Error> {
         "AUTH {}\nPING\n",
         quoted(password.expose_secret()).as_str()
     ));
+    let output = tell(work, &commands).await?;
+    Ok(judge(&output.stdout, &output.stderr))
+}
+
+async fn tell(work: Work<'_>, commands: &str) -> Result<ExecOutput, Error> {
     let command = ["redis-cli", "-h", "127.0.0.1", "-p", "6379"];
-    let output = work
-        .context
-        .cluster
+    let cluster = &work.context.cluster;
+    Ok(cluster
         .exec(
             names::REDIS,
             POD,
@@ -293,8 +336,7 @@ async fn ping(work: Work<'_>, password: &SecretString) -> Result<Ping, Error> {
             &command,
             Some(commands.as_bytes()),
         )
-        .await?;
-    Ok(judge(&output.stdout, &output.stderr))
+        .await?)
 }
 
 fn judge(stdout: &str, stderr: &str) -> Ping {

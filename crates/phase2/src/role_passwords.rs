@@ -39,7 +39,7 @@ pub(crate) fn check(workspace: &Workspace) -> Result<(), String> {
 }
 
 /// serde's message could quote a value, so only the place is told.
-fn parse(bytes: &[u8]) -> Result<BTreeMap<String, String>, String> {
+pub(crate) fn parse(bytes: &[u8]) -> Result<BTreeMap<String, String>, String> {
     serde_json::from_slice(bytes).map_err(|error| {
         format!(
             "no JSON object of strings (line {}, column {})",

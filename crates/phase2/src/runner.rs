@@ -22,9 +22,13 @@ use crate::smoke::{CheckResult, row};
 use crate::smoke_row;
 use crate::workloads::{Workload, release_and_workloads};
 
+pub(crate) use token::{KV_KEY, KV_PATH};
+
 const TASK: &str = "runner";
 /// The chart's `runners.secret`.
-const SECRET: &str = "gitlab-runner-token";
+pub(crate) const SECRET: &str = "gitlab-runner-token";
+/// The key that holds the authentication token.
+pub(crate) const SECRET_KEY: &str = "runner-token";
 const RELEASE: ReleaseSpec = ReleaseSpec {
     key: "runner",
     namespace: names::GITLAB,
@@ -168,7 +172,7 @@ fn manifest(token: &SecretString) -> SecretManifest {
             Zeroizing::new(Vec::new()),
         ),
         (
-            "runner-token".to_owned(),
+            SECRET_KEY.to_owned(),
             Zeroizing::new(token.expose_secret().as_bytes().to_vec()),
         ),
     ]);
@@ -186,7 +190,7 @@ async fn secret_holds(work: Work<'_>, token: &SecretString) -> Result<bool, Erro
     Ok(secret.is_some_and(|secret| {
         secret
             .data
-            .get("runner-token")
+            .get(SECRET_KEY)
             .is_some_and(|held| held.as_slice() == token.expose_secret().as_bytes())
     }))
 }

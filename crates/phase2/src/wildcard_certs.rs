@@ -4,6 +4,7 @@
 
 mod inspect;
 mod mint;
+mod rotate;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -24,6 +25,7 @@ use crate::smoke::{CheckResult, row};
 use crate::workspace::Workspace;
 
 use inspect::{Decision, Files};
+pub(crate) use rotate::rotate;
 
 /// The Secrets made from the certificate. The GitLab chart's listeners name `<listener>-tls` (values.yaml, gatewayApiResources.gateway.listeners), MinIO's listener is
 /// ours, and `gitlab-wildcard-tls` switches the chart's self-signed job off. A list rather than a render of the chart: rendering takes a second on every

@@ -141,6 +141,11 @@ impl Workspace {
         self.secrets().join("gitlab-runtime-secrets.yaml")
     }
 
+    /// `infra/secrets/rotations`: new values of credentials whose rotation is not over; private.
+    pub fn rotations(&self) -> PathBuf {
+        self.secrets().join("rotations")
+    }
+
     /// `infra/tls/wildcard`: ca.pem, ca-key.pem, cert.pem, key.pem; private.
     pub fn wildcard(&self) -> PathBuf {
         self.root.join("infra/tls/wildcard")

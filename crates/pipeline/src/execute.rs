@@ -34,6 +34,11 @@ impl Progress {
         Self::new(String::new(), 0, events)
     }
 
+    /// A handle that tells what happens and who blocks it to `events`, for a command that works outside a run.
+    pub fn telling(events: UnboundedSender<Event>) -> Self {
+        Self::new(String::new(), 0, events)
+    }
+
     fn new(task: String, step: u8, events: UnboundedSender<Event>) -> Self {
         Self {
             task,

@@ -132,23 +132,64 @@ impl Error {
 /// Writes `bytes` to `path` with mode 0600: temporary file beside it, fsync, rename, fsync of the folder. Missing parent folders are made 0700.
 /// The same bytes already there leave the file untouched (its mode is mended). A symbolic link stays one: the file it leads to is written.
 pub fn write(path: &Path, bytes: &[u8]) -> Result<Written, Error> {
-    let target = follow_link(path)?;
-    let present = read(&target)?;
-    if present
-        .as_ref()
-        .is_some_and(|present| present.as_slice() == bytes)
-    {
-        mend_mode(&target, FILE_MODE)?;
-        return Ok(Written::Unchanged);
+    match prepare(path, bytes)? {
+        None => Ok(Written::Unchanged),
+        Some(prepared) => prepared.commit(),
     }
+}
+
+/// New content that is on disk, fsynced, beside the file that it will replace: all that needs space has been done. Dropped, it is gone again.
+#[derive(Debug)]
+pub struct Prepared {
+    new: tempfile::NamedTempFile,
+    target: PathBuf,
+    written: Written,
+}
+
+/// The first half of [`write`]; `None` when the same bytes are there already (the mode is mended).
+pub fn prepare(path: &Path, bytes: &[u8]) -> Result<Option<Prepared>, Error> {
+    let target = follow_link(path)?;
+    let written = match read(&target)? {
+        Some(present) if present.as_slice() == bytes => {
+            mend_mode(&target, FILE_MODE)?;
+            return Ok(None);
+        }
+        Some(_) => Written::Replaced,
+        None => Written::Created,
+    };
     let folder = parent_of(&target);
     create_folders(folder)?;
-    replace(&target, folder, bytes)?;
-    Ok(if present.is_some() {
-        Written::Replaced
-    } else {
-        Written::Created
-    })
+    let name = name_of(&target);
+    remove_unfinished(folder, &name)?;
+    failpoint!(before, "write", "{name}");
+    let mut new = tempfile::Builder::new()
+        .prefix(&format!(".{name}."))
+        .suffix(UNFINISHED)
+        .permissions(Permissions::from_mode(FILE_MODE))
+        .tempfile_in(folder)
+        .map_err(Error::io("write", &target))?;
+    new.write_all(bytes)
+        .and_then(|()| new.as_file().sync_all())
+        .map_err(Error::io("write", &target))?;
+    failpoint!(under_way, "write", "{name}");
+    Ok(Some(Prepared {
+        new,
+        target,
+        written,
+    }))
+}
+
+impl Prepared {
+    /// The second half: the rename, made durable.
+    pub fn commit(self) -> Result<Written, Error> {
+        let target = self.target;
+        self.new
+            .persist(&target)
+            .map_err(|error| Error::io("write", &target)(error.error))?;
+        sync_folder(parent_of(&target))?;
+        failpoint!(after, "write", "{}", name_of(&target));
+        Ok(self.written)
+    }
 }
 
 /// Reads a private file; `None` if there is none.
@@ -301,27 +342,6 @@ fn create_folders(folder: &Path) -> Result<(), Error> {
             Err(source) => return Err(Error::io("create the folder", folder)(source)),
         }
     }
-    Ok(())
-}
-
-fn replace(target: &Path, folder: &Path, bytes: &[u8]) -> Result<(), Error> {
-    let name = name_of(target);
-    remove_unfinished(folder, &name)?;
-    failpoint!(before, "write", "{name}");
-    let mut new = tempfile::Builder::new()
-        .prefix(&format!(".{name}."))
-        .suffix(UNFINISHED)
-        .permissions(Permissions::from_mode(FILE_MODE))
-        .tempfile_in(folder)
-        .map_err(Error::io("write", target))?;
-    new.write_all(bytes)
-        .and_then(|()| new.as_file().sync_all())
-        .map_err(Error::io("write", target))?;
-    failpoint!(under_way, "write", "{name}");
-    new.persist(target)
-        .map_err(|error| Error::io("write", target)(error.error))?;
-    sync_folder(folder)?;
-    failpoint!(after, "write", "{name}");
     Ok(())
 }
 

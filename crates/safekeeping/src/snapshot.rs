@@ -157,15 +157,15 @@ impl Snapshot {
         text.0
     }
 
-    /// Writes it atomically at 0600; a changed file's former content is kept as `<file>.1` … `<file>.5`.
+    /// Writes it atomically at 0600; a changed file's former content is kept as `<file>.1` … `<file>.5`. The new one is on disk before the oldest goes.
     pub fn write(&self, path: &Path) -> Result<Written, Error> {
-        let text = self.to_yaml();
-        if let Some(present) = private_file::read(path)?
-            && present.as_slice() != text.as_bytes()
-        {
-            rotate(path, &present)?;
+        let Some(prepared) = private_file::prepare(path, self.to_yaml().as_bytes())? else {
+            return Ok(Written::Unchanged);
+        };
+        if let Some(present) = private_file::read(path)? {
+            keep(path, &present)?;
         }
-        private_file::write(path, text.as_bytes())
+        prepared.commit()
     }
 
     /// Upper bound of the text's length, so that the buffer never moves and leaves a copy behind.
@@ -183,8 +183,16 @@ impl Snapshot {
     }
 }
 
-/// Moves `<file>.1` … up by one (the fifth falls off) and stores `present` as `<file>.1`. The file itself stays where it is.
-fn rotate(path: &Path, present: &[u8]) -> Result<(), Error> {
+/// Moves `<file>.1` … up by one (the fifth falls off) and keeps `present` as `<file>.1`. The file itself stays where it is. A write that was cut off after
+/// this has kept it already.
+fn keep(path: &Path, present: &[u8]) -> Result<(), Error> {
+    let newest = backup(path, 1);
+    if private_file::read(&newest)?.is_some_and(|kept| kept.as_slice() == present) {
+        return Ok(());
+    }
+    // Written before anything is moved, so that a full disk costs none of the five.
+    let copy = backup(path, 0);
+    private_file::write(&copy, present)?;
     for number in (1..BACKUPS).rev() {
         let (from, to) = (backup(path, number), backup(path, number + 1));
         match fs::rename(&from, &to) {
@@ -193,7 +201,9 @@ fn rotate(path: &Path, present: &[u8]) -> Result<(), Error> {
             Err(source) => return Err(Error::io("rename", &from)(source)),
         }
     }
-    private_file::write(&backup(path, 1), present).map(|_| ())
+    fs::rename(&copy, &newest).map_err(Error::io("rename", &copy))?;
+    failpoint!(after, "rename", "the present snapshot to .1");
+    Ok(())
 }
 
 fn backup(path: &Path, number: u32) -> PathBuf {

@@ -14,6 +14,7 @@ mod interrupted;
 mod inventory;
 mod killed_run;
 mod mixed_charts;
+mod moved;
 mod needles;
 mod network;
 mod node_added;
@@ -27,6 +28,7 @@ mod recreation;
 mod refusals;
 mod registry;
 mod restarts;
+mod rotated;
 mod sampler;
 mod secrecy;
 mod version_change;
@@ -99,6 +101,8 @@ const CHECKS: &[Check] = &[
         recreation::identity_survives_and_sequential_is_the_same,
     ),
     check("down-up", down::down_up),
+    check("secrets-rotated", rotated::secrets_rotated),
+    check("moved", moved::moved),
     // The last ones: they leave no cluster behind.
     check("wipe", down::wipe),
     check("failpoints-of-each-kind", failpoints::one_of_each_kind),

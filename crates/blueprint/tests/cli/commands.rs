@@ -2,7 +2,7 @@
 
 use crate::house::House;
 
-const COMMANDS: [&[&str]; 17] = [
+const COMMANDS: [&[&str]; 25] = [
     &[],
     &["init"],
     &["cluster"],
@@ -15,7 +15,14 @@ const COMMANDS: [&[&str]; 17] = [
     &["doctor"],
     &["graph"],
     &["timings"],
+    &["secrets", "list"],
+    &["secrets", "show"],
+    &["secrets", "snapshot"],
+    &["secrets", "restore"],
     &["secrets", "unseal"],
+    &["secrets", "rotate"],
+    &["secrets", "export"],
+    &["secrets", "import"],
     &["charts", "fetch"],
     &["charts", "verify"],
     &["values", "validate"],

@@ -5,3 +5,4 @@ mod doctor;
 mod house;
 mod interrupt;
 mod refusals;
+mod secrets;

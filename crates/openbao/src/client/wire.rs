@@ -20,6 +20,20 @@ pub(super) struct Key<'a> {
     pub(super) migrate: bool,
 }
 
+/// `sys/rotate/root/update` and `…/verify`.
+#[derive(Serialize)]
+pub(super) struct KeyOf<'a> {
+    pub(super) nonce: &'a str,
+    #[serde(serialize_with = "exposed")]
+    pub(super) key: &'a SecretString,
+}
+
+/// An answer with its content under `data`.
+#[derive(Deserialize)]
+pub(super) struct Wrapped<T> {
+    pub(super) data: T,
+}
+
 /// A KV version 2 write.
 #[derive(Serialize)]
 pub(super) struct Data<'a> {
@@ -136,6 +150,57 @@ pub(super) fn kv_data(
         .collect())
 }
 
+/// `data.metadata.created_time` of the same answer.
+pub(super) fn kv_written(body: &[u8], operation: &str) -> Result<String, Error> {
+    #[derive(Deserialize)]
+    struct Answer {
+        data: Version,
+    }
+    #[derive(Deserialize)]
+    struct Version {
+        metadata: Metadata,
+    }
+    #[derive(Deserialize)]
+    struct Metadata {
+        created_time: String,
+    }
+    let answer: Answer = parse(body, operation)?;
+    Ok(answer.data.metadata.created_time)
+}
+
+/// The keys and the verification nonce of `sys/rotate/root/update`; `None` while more keys are needed.
+pub(super) fn rotated(
+    body: &[u8],
+    operation: &str,
+) -> Result<Option<(Vec<SecretString>, String)>, Error> {
+    #[derive(Deserialize)]
+    struct Progress {
+        #[serde(default)]
+        complete: bool,
+        #[serde(default)]
+        keys_base64: Vec<Hidden>,
+        #[serde(default)]
+        verification_nonce: String,
+    }
+    let answer: Wrapped<Progress> = parse(body, operation)?;
+    let Progress {
+        complete,
+        keys_base64,
+        verification_nonce,
+    } = answer.data;
+    if !complete {
+        return Ok(None);
+    }
+    if keys_base64.is_empty() || verification_nonce.is_empty() {
+        return Err(malformed(
+            operation,
+            "it is complete without keys to verify",
+        ));
+    }
+    let keys = keys_base64.into_iter().map(|key| key.0).collect();
+    Ok(Some((keys, verification_nonce)))
+}
+
 /// A value on its way into a [`SecretString`].
 struct Hidden(SecretString);
 
@@ -166,6 +231,8 @@ mod tests {
             let _ = messages(&body);
             let _ = mounts(&body, "x");
             let _ = kv_data(&body, "x");
+            let _ = kv_written(&body, "x");
+            let _ = rotated(&body, "x");
             let _ = parse::<super::super::SealStatus>(&body, "x");
         }
     }

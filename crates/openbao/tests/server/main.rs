@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use blueprint_openbao::{Client, Health, InitFile, Journal, JournalState};
+use blueprint_openbao::{Client, Given, Health, InitFile, Journal, JournalState};
 use secrecy::{ExposeSecret as _, SecretString};
 
 /// A server of the test's own, killed with it.
@@ -132,6 +132,69 @@ async fn from_an_empty_server_to_a_secret_and_back() {
     assert_eq!(client.health().await.unwrap(), Health::Active);
 
     secrets_round_trip(&client, init.root_token).await;
+}
+
+/// Gives keys until the new ones come.
+async fn new_keys(
+    client: &Client,
+    keys: &[SecretString],
+) -> Result<(Vec<SecretString>, String), blueprint_openbao::Error> {
+    let nonce = client.rotation_begin(5, 3).await.unwrap();
+    for key in keys.iter().take(3) {
+        if let Given::Keys { keys, nonce } = client.rotation_give(&nonce, key).await? {
+            return Ok((keys, nonce));
+        }
+    }
+    panic!("three keys were not enough");
+}
+
+#[tokio::test]
+#[ignore = "needs bao in the folder that BLUEPRINT_TEST_BIN names: `make e2e` runs it"]
+async fn unseal_keys_are_in_force_only_once_they_were_given_back() {
+    let server = Server::start().await;
+    let client = server.client();
+    let raw = client.init(5, 3).await.unwrap();
+    let init = InitFile::from_init_answer(&raw, 5, 3, &server.folder.path().join("x")).unwrap();
+    for key in init.unseal_keys.iter().take(3) {
+        client.unseal(key).await.unwrap();
+    }
+    assert_eq!(
+        client.rotation_cancel().await.unwrap_err().status(),
+        Some(403)
+    );
+    let client = client.with_token(init.root_token.clone());
+
+    let foreign: Vec<SecretString> = (0..3)
+        .map(|n| {
+            SecretString::from(format!(
+                "{}AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA{n}",
+                n + 1
+            ))
+        })
+        .collect();
+    let Err(error) = new_keys(&client, &foreign).await else {
+        panic!("foreign keys were taken");
+    };
+    assert_eq!(error.status(), Some(400));
+
+    // An answer that was lost: the keys that came with it never count.
+    let (lost, _) = new_keys(&client, &init.unseal_keys).await.unwrap();
+    let (keys, nonce) = new_keys(&client, &init.unseal_keys).await.unwrap();
+    assert_eq!(keys.len(), 5);
+    assert_ne!(lost[0].expose_secret(), keys[0].expose_secret());
+    let mut verified = Vec::new();
+    for key in keys.iter().take(3) {
+        verified.push(client.rotation_verify(&nonce, key).await.unwrap());
+    }
+    assert_eq!(verified, [false, false, true]);
+
+    let Err(error) = new_keys(&client, &init.unseal_keys).await else {
+        panic!("the former keys were taken");
+    };
+    assert_eq!(error.status(), Some(400));
+    new_keys(&client, &keys).await.unwrap();
+    client.rotation_cancel().await.unwrap();
+    client.rotation_cancel().await.unwrap();
 }
 
 async fn secrets_round_trip(client: &Client, root_token: SecretString) {

@@ -56,7 +56,12 @@ pub(super) async fn read(work: Work<'_>) -> Result<Option<DynamicObject>, Error>
 
 /// For pre-flight: refuses when a role has two passwords and PostgreSQL takes neither.
 pub(super) async fn try_passwords(work: Work<'_>) -> Result<(), Error> {
-    roles::try_passwords(work, &roles::declared(&manifest(work)?)).await
+    roles::try_passwords(work, &declared_roles(work)?).await
+}
+
+/// The roles that the reference declares.
+pub(super) fn declared_roles(work: Work<'_>) -> Result<Vec<roles::Role>, Error> {
+    Ok(roles::declared(&manifest(work)?))
 }
 
 /// The reference with the pinned image in it.
@@ -245,7 +250,7 @@ impl Installer for CnpgCluster {
     }
 
     async fn inspect(&self, work: Work<'_>) -> Result<State, Error> {
-        let declared = roles::declared(&manifest(work)?);
+        let declared = declared_roles(work)?;
         let there = read(work).await?;
         if there.is_none() {
             return Ok(State::Missing);
@@ -339,7 +344,7 @@ async fn look_contents(work: Work<'_>) -> Result<String, Error> {
     let databases_there = names_of("SELECT datname::text FROM pg_database").await?;
     let extensions_there = names_of("SELECT extname::text FROM pg_extension").await?;
     let mut missing = Vec::new();
-    let declared = roles::declared(&manifest(work)?);
+    let declared = declared_roles(work)?;
     missing.extend(
         declared
             .iter()

@@ -174,7 +174,7 @@ pub(super) async fn save_lost(
 }
 
 /// Every line of the file, also those of roles that are not ours.
-fn read(work: Work<'_>) -> Result<BTreeMap<String, Zeroizing<String>>, Error> {
+pub(super) fn read(work: Work<'_>) -> Result<BTreeMap<String, Zeroizing<String>>, Error> {
     let path = work.context.workspace.role_passwords();
     let Some(bytes) = private_file::read(&path)? else {
         return Ok(BTreeMap::new());
@@ -206,7 +206,10 @@ fn read(work: Work<'_>) -> Result<BTreeMap<String, Zeroizing<String>>, Error> {
         .collect())
 }
 
-fn write(work: Work<'_>, passwords: &BTreeMap<String, Zeroizing<String>>) -> Result<(), Error> {
+pub(super) fn write(
+    work: Work<'_>,
+    passwords: &BTreeMap<String, Zeroizing<String>>,
+) -> Result<(), Error> {
     let plain: BTreeMap<&str, &str> = passwords
         .iter()
         .map(|(role, password)| (role.as_str(), password.as_str()))
@@ -240,7 +243,7 @@ async fn in_cluster(work: Work<'_>, role: &Role) -> Result<Option<SecretString>,
         .map(SecretString::from))
 }
 
-fn secret(role: &Role, password: &Zeroizing<String>) -> SecretManifest {
+pub(super) fn secret(role: &Role, password: &Zeroizing<String>) -> SecretManifest {
     SecretManifest {
         namespace: names::POSTGRESQL.to_owned(),
         name: role.secret.clone(),
@@ -260,7 +263,11 @@ fn secret(role: &Role, password: &Zeroizing<String>) -> SecretManifest {
 }
 
 /// Whether the running server takes this password. With no server to ask any will do: the operator sets on it what the Secret says.
-async fn works(work: Work<'_>, role: &str, password: &SecretString) -> Result<bool, Error> {
+pub(super) async fn works(
+    work: Work<'_>,
+    role: &str,
+    password: &SecretString,
+) -> Result<bool, Error> {
     let Some(pod) = work
         .context
         .cluster

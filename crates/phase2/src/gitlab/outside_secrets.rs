@@ -16,9 +16,9 @@ use crate::role_passwords::role_password;
 use crate::workloads::Workload;
 use crate::{names, redis, secret_readers};
 
-const PSQL: &str = "gitlab-psql";
-const OPENBAO_PSQL: &str = "gitlab-openbao-psql";
-const REDIS: &str = "gitlab-redis";
+pub(crate) const PSQL: &str = "gitlab-psql";
+pub(crate) const OPENBAO_PSQL: &str = "gitlab-openbao-psql";
+pub(crate) const REDIS: &str = "gitlab-redis";
 /// All that are made here.
 pub(super) const NAMES: [&str; 3] = [PSQL, OPENBAO_PSQL, REDIS];
 /// Made by the chart's shared-secrets job, or brought back from the snapshot.

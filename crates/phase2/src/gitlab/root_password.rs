@@ -16,10 +16,10 @@ use crate::role_passwords::role_password;
 use crate::{names, openbao};
 
 /// What `global.initialRootPassword.secret` names.
-pub(super) const SECRET: &str = "gitlab-gitlab-initial-root-password";
+pub(crate) const SECRET: &str = "gitlab-gitlab-initial-root-password";
 const KEY: &str = "password";
 /// Below the KV mount.
-const PATH: &str = "gitlab/initial_root_password";
+pub(crate) const PATH: &str = "gitlab/initial_root_password";
 const LENGTH: usize = 32;
 
 /// OpenBao's value into the Secret; where OpenBao has none, the value that is in force into OpenBao first.

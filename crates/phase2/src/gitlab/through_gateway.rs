@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use blueprint_cluster::LocalForward;
+use reqwest::tls::TlsInfo;
 use reqwest::{Certificate, Client};
 
 use super::readiness::DATA_PLANE;
@@ -46,6 +47,7 @@ pub(super) async fn open(work: Work<'_>, host: &str) -> Result<ThroughGateway, E
         .tls_certs_only(authorities)
         .resolve(host, forward.address())
         .redirect(reqwest::redirect::Policy::none())
+        .tls_info(true)
         .timeout(Duration::from_secs(15))
         .build()
         .map_err(|error| failed("make an HTTPS client", &error.to_string()))?;
@@ -66,6 +68,32 @@ impl ThroughGateway {
             .map_err(|error| failed(&format!("get {url}"), &said(&error)))?;
         Ok(answer.status().as_u16())
     }
+}
+
+/// Whether a pod of the data plane is ready.
+pub(crate) async fn serves(work: Work<'_>) -> Result<bool, Error> {
+    let cluster = &work.context.cluster;
+    Ok(cluster
+        .ready_pod(names::GITLAB, DATA_PLANE)
+        .await?
+        .is_some())
+}
+
+/// The certificate (DER) that Envoy shows for `host` on a new connection.
+pub(crate) async fn served_certificate(work: Work<'_>, host: &str) -> Result<Vec<u8>, Error> {
+    let url = format!("https://{host}/");
+    let way = open(work, host).await?;
+    let answer = way
+        .http
+        .get(&url)
+        .send()
+        .await
+        .map_err(|error| failed(&format!("get {url}"), &said(&error)))?;
+    let shown = answer
+        .extensions()
+        .get::<TlsInfo>()
+        .and_then(|info| info.peer_certificate().map(<[u8]>::to_vec));
+    shown.ok_or_else(|| failed("see the Gateway's certificate", "the connection shows none"))
 }
 
 /// With its causes: reqwest's own words are only "error sending request".

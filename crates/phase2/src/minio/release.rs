@@ -24,11 +24,11 @@ use crate::smoke_row;
 use crate::workloads::{Workload, release_and_workloads};
 
 const TASK: &str = "minio";
-const SECRET: &str = "minio-root";
+pub(crate) const SECRET: &str = "minio-root";
 const USER: &str = "the MinIO root user";
 const PASSWORD: &str = "the MinIO root password";
-const USER_KEY: &str = "rootUser";
-const PASSWORD_KEY: &str = "rootPassword";
+pub(crate) const USER_KEY: &str = "rootUser";
+pub(crate) const PASSWORD_KEY: &str = "rootPassword";
 
 const RELEASE: ReleaseSpec = ReleaseSpec {
     key: "minio",
@@ -240,6 +240,43 @@ pub(crate) async fn try_passwords(work: Work<'_>) -> Result<(), Error> {
         },
     )
     .await
+}
+
+/// Whether the running server takes this password for its root user. One that does not answer is an error.
+pub(crate) async fn takes(work: Work<'_>, password: &SecretString) -> Result<bool, Error> {
+    let keys = with_password(work, password).await?;
+    match list(work, &keys).await? {
+        Ok(_) => Ok(true),
+        Err(S3Error::Rejected(_)) => Ok(false),
+        Err(error) => Err(smoke_row::unexpected(
+            "list the buckets",
+            error.to_string(),
+            "run `blueprint up --only minio`",
+        )),
+    }
+}
+
+/// Puts a password into the server's Secret and starts it anew: it reads its root keys only then.
+pub(crate) async fn set_password(work: Work<'_>, password: &SecretString) -> Result<(), Error> {
+    let keys = with_password(work, password).await?;
+    work.context.cluster.apply_secret(&manifest(&keys)).await?;
+    SERVER.restart(work).await?;
+    SERVER.wait(work, Duration::from_mins(5)).await
+}
+
+/// The root user as it is, with another password.
+async fn with_password(work: Work<'_>, password: &SecretString) -> Result<Keys, Error> {
+    let present = keys_in_cluster(work).await?.ok_or_else(|| {
+        smoke_row::unexpected(
+            "read MinIO's root user",
+            format!("no Secret {}/{SECRET}", names::MINIO),
+            "run `blueprint up --only minio`",
+        )
+    })?;
+    Ok(Keys {
+        user: present.user,
+        password: password.clone(),
+    })
 }
 
 fn credential<'a>(work: Work<'a>, what: &'a str, file: &'a Path) -> Credential<'a> {

@@ -59,7 +59,8 @@ pub(crate) async fn keys_in_secret(work: Work<'_>) -> Result<Option<Keys>, Error
     Ok(std::str::from_utf8(&text).ok().and_then(keys_in_connection))
 }
 
-fn keys_in_connection(text: &str) -> Option<Keys> {
+/// The keys in the text of its key `connection`.
+pub(crate) fn keys_in_connection(text: &str) -> Option<Keys> {
     let value = yaml::document(text, Path::new("connection")).ok()?;
     let field = |name: &str| {
         value

@@ -18,7 +18,7 @@ pub(crate) const MOUNT: &str = "secret";
 const MARKER: &str = "blueprint/marker";
 const BUNDLED_ROLE: &str = "gitlab_openbao";
 /// Beside `gitlab/initial_root_password` and `gitlab/runner`.
-const BUNDLED_PATH: &str = "gitlab/openbao_psql";
+pub(crate) const BUNDLED_PATH: &str = "gitlab/openbao_psql";
 
 type Data = BTreeMap<String, SecretString>;
 

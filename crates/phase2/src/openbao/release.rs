@@ -7,13 +7,14 @@ use blueprint_cluster::secret::SecretManifest;
 use blueprint_cluster::{Verdict, WaitFor};
 use blueprint_pipeline::Outcome;
 use kube::api::DynamicObject;
-use secrecy::{ExposeSecret, SecretString};
+use secrecy::SecretString;
 use serde_json::json;
 use zeroize::Zeroizing;
 
+use super::connection_url::connection_url;
 use super::seal;
 use super::session::POD;
-use super::storage::{DATABASE, ROLE};
+use super::storage::ROLE;
 use crate::error::Error;
 use crate::helm_release::{self, ReleaseSpec};
 use crate::installer::{State, Work};
@@ -21,7 +22,7 @@ use crate::removal::Piece;
 use crate::role_passwords::role_password;
 use crate::{names, secret_readers};
 
-const SECRET: &str = "openbao-pg";
+pub(crate) const SECRET: &str = "openbao-pg";
 const STATEFUL_SET: &str = "openbao";
 const PODS: &str = "app.kubernetes.io/instance=openbao,component=server";
 
@@ -280,50 +281,12 @@ fn manifest(password: &SecretString) -> SecretManifest {
     }
 }
 
-/// CloudNativePG always serves TLS with a certificate of its own making, so it is required, and not verified: the operator's CA is in another namespace.
-fn connection_url(password: &SecretString) -> Zeroizing<String> {
-    let password = percent_encoded(password.expose_secret());
-    let host = format!("{}-rw.{}.svc", names::CNPG_CLUSTER, names::POSTGRESQL);
-    Zeroizing::new(format!(
-        "postgres://{ROLE}:{}@{host}:5432/{DATABASE}?sslmode=require",
-        password.as_str()
-    ))
-}
-
-/// Everything but RFC 3986's unreserved characters.
-fn percent_encoded(text: &str) -> Zeroizing<String> {
-    let mut encoded = Zeroizing::new(String::with_capacity(text.len() * 3));
-    for byte in text.bytes() {
-        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
-            encoded.push(char::from(byte));
-        } else {
-            encoded.push('%');
-            encoded.push(hex_digit(byte >> 4));
-            encoded.push(hex_digit(byte & 15));
-        }
-    }
-    encoded
-}
-
-fn hex_digit(half: u8) -> char {
-    char::from(b"0123456789ABCDEF"[usize::from(half & 15)])
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn object(value: serde_json::Value) -> DynamicObject {
         serde_json::from_value(value).unwrap()
-    }
-
-    #[test]
-    fn a_password_from_an_older_installation_cannot_break_the_url() {
-        let url = connection_url(&SecretString::from("p@ss/w:rd?#%ü"));
-        assert_eq!(
-            url.as_str(),
-            "postgres://openbao:p%40ss%2Fw%3Ard%3F%23%25%C3%BC@postgresql-cnpg-rw.postgresql.svc:5432/openbao?sslmode=require"
-        );
     }
 
     #[test]

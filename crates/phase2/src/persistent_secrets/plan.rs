@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use blueprint_cluster::secret::SecretRead;
 use blueprint_safekeeping::snapshot::{Snapshot, SnapshotSecret};
 
+use super::restore::InUse;
+
 /// Rails' keys: without the right ones no encrypted column of the database can be read again. The chart's job mints new ones without a word where its `yq` fails.
 pub(crate) const RAILS: &str = "gitlab-rails-secret";
 
@@ -35,6 +37,29 @@ pub(super) fn plan(
                 None => Action::Create,
                 Some(found) if holds(found, kept) => Action::Keep,
                 Some(_) if !deployed || kept.name == RAILS => Action::Replace,
+                Some(_) => Action::Leave,
+            };
+            (kept.name.clone(), action)
+        })
+        .collect()
+}
+
+/// Decides for a restore that a person asked for: nothing that a running release depends on is replaced unless that was said, Rails' keys included (the file may be
+/// an older one than the database's).
+pub(super) fn on_request(
+    snapshot: &Snapshot,
+    live: &BTreeMap<String, SecretRead>,
+    deployed: bool,
+    in_use: InUse,
+) -> Vec<(String, Action)> {
+    snapshot
+        .secrets
+        .values()
+        .map(|kept| {
+            let action = match live.get(&kept.name) {
+                None => Action::Create,
+                Some(found) if holds(found, kept) => Action::Keep,
+                Some(_) if !deployed || in_use == InUse::Replace => Action::Replace,
                 Some(_) => Action::Leave,
             };
             (kept.name.clone(), action)
@@ -162,6 +187,26 @@ mod tests {
             )),
             Action::Leave
         );
+    }
+
+    #[test]
+    fn a_restore_on_request_replaces_nothing_in_use_unless_that_was_said() {
+        for name in [RAILS, "gitlab-gitaly-secret"] {
+            let decide = |deployed, in_use| {
+                only(&on_request(
+                    &snapshot(&[name]),
+                    &live(name, "new"),
+                    deployed,
+                    in_use,
+                ))
+            };
+            assert_eq!(decide(true, InUse::Refuse), Action::Leave);
+            assert_eq!(decide(true, InUse::Keep), Action::Leave);
+            assert_eq!(decide(true, InUse::Replace), Action::Replace);
+            assert_eq!(decide(false, InUse::Refuse), Action::Replace);
+            let missing = on_request(&snapshot(&[name]), &BTreeMap::new(), true, InUse::Keep);
+            assert_eq!(only(&missing), Action::Create);
+        }
     }
 
     #[test]

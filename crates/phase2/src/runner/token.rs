@@ -13,9 +13,9 @@ use crate::openbao;
 /// The description a runner is found again by, whatever the cluster is called: the database outlives it.
 pub(super) const DESCRIPTION: &str = "blueprint-kubernetes";
 /// Path under `secret/`.
-const KV_PATH: &str = "gitlab/runner";
+pub(crate) const KV_PATH: &str = "gitlab/runner";
 /// The specified key; it holds an authentication token, because registration tokens answer 410 Gone.
-const KV_KEY: &str = "registration_token";
+pub(crate) const KV_KEY: &str = "registration_token";
 /// Booting Rails takes up to a minute, on a busy machine more.
 const RAILS: Duration = Duration::from_mins(5);
 const BEGIN: &str = "<<<blueprint-token:";

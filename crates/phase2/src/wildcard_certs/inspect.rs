@@ -262,7 +262,7 @@ pub(super) fn ca_of_chain(chain: &str) -> Option<String> {
     is_ca.then(|| format!("{}\n", pem.trim_end()))
 }
 
-fn signed_by(certificate: &str, ca: &str) -> Result<bool, String> {
+pub(super) fn signed_by(certificate: &str, ca: &str) -> Result<bool, String> {
     with_certificate(ca, |ca| {
         with_certificate(certificate, |leaf| {
             Ok(leaf.issuer() == ca.subject()

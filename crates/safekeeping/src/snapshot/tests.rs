@@ -170,6 +170,45 @@ fn five_former_versions_are_kept() {
     assert!(Snapshot::read(&home.path().join("none")).unwrap().is_none());
 }
 
+#[test]
+fn a_write_that_was_cut_off_before_the_rename_keeps_nothing_twice() {
+    let home = tempfile::tempdir().unwrap();
+    let path = home.path().join("snapshot.yaml");
+    let version = |n: u8| snapshot([secret("x", &[("n", &[n])])]);
+    for n in 0..=6 {
+        version(n).write(&path).unwrap();
+    }
+    let present = private_file::read(&path).unwrap().unwrap();
+    keep(&path, &present).unwrap();
+    version(7).write(&path).unwrap();
+    for number in 1..=5_u8 {
+        let kept = Snapshot::read(&backup(&path, number.into()))
+            .unwrap()
+            .unwrap();
+        assert!(kept == version(7 - number), "{number}");
+    }
+}
+
+#[test]
+fn a_snapshot_that_cannot_be_written_costs_no_former_one() {
+    let home = tempfile::tempdir().unwrap();
+    let path = home.path().join("snapshot.yaml");
+    let version = |n: u8| snapshot([secret("x", &[("n", &[n])])]);
+    for n in 0..=6 {
+        version(n).write(&path).unwrap();
+    }
+    // The next copy's place is taken by a folder: writing fails there, before anything was moved.
+    fs::create_dir(backup(&path, 0)).unwrap();
+    version(7).write(&path).unwrap_err();
+    assert!(Snapshot::read(&path).unwrap().unwrap() == version(6));
+    for number in 1..=5_u8 {
+        let kept = Snapshot::read(&backup(&path, number.into()))
+            .unwrap()
+            .unwrap();
+        assert!(kept == version(6 - number), "{number}");
+    }
+}
+
 prop_compose! {
     fn any_secret()(
         name in "[a-z0-9][a-z0-9.-]{0,20}",
