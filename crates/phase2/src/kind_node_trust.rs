@@ -27,6 +27,8 @@ const RESTART_DUE: &str = "/etc/containerd/blueprint-restart-due";
 const BEFORE: &str = "/etc/containerd/config.toml.before-blueprint";
 /// The first line of every `hosts.toml` of ours.
 const HEADER: &str = "# Written by blueprint: the domain's own CA.";
+/// In a [`CERTS_D`] that was not there before us; containerd looks only for folders of hosts in it.
+const MADE: &str = "/etc/containerd/certs.d/.made-by-blueprint";
 const HOSTS: [&str; 4] = ["gitlab", "registry", "kas", "minio"];
 
 /// The smoke row that the facts add to the table.
@@ -148,6 +150,10 @@ async fn trust(
 ) -> Result<Vec<String>, Error> {
     let mut changes = Vec::new();
     changes.extend(ensure_config_path(nodes, node).await?);
+    let there = nodes.exec(node, &["test", "-d", CERTS_D], None).await?;
+    if there.code != 0 {
+        nodes.write_file(node, MADE, b"", 0o644).await?;
+    }
     let mut written = 0;
     for (path, bytes) in files {
         if nodes.write_file(node, path, bytes, 0o644).await? {

@@ -13,6 +13,10 @@ use crate::installer::Work;
 use crate::names;
 use crate::removal::{self, Piece, Removal};
 
+/// The operator copies its default queries into each namespace with a Cluster, without an owner, and leaves them there (`internal/controller/cluster_create.go`,
+/// `createOrPatchDefaultMetricsConfigmap`).
+const MONITORING: &str = "cnpg-default-monitoring";
+
 /// Databases first, while there is an operator and an instance to let go of their finalizers; then the Cluster, whose pod and claim follow in the background.
 fn pieces(databases: Vec<String>, roles: &[roles::Role]) -> Vec<Piece> {
     let namespace = Some(names::POSTGRESQL);
@@ -30,6 +34,7 @@ fn pieces(databases: Vec<String>, roles: &[roles::Role]) -> Vec<Piece> {
         namespace: names::POSTGRESQL,
         selector: cluster::PODS,
     });
+    pieces.push(Piece::object("v1", "ConfigMap", namespace, MONITORING));
     pieces.extend(
         roles
             .iter()

@@ -4,7 +4,7 @@ use blueprint_cluster::{Node, Nodes};
 use blueprint_pipeline::Outcome;
 
 use super::containerd::CERTS_D;
-use super::{BEFORE, CONFIG, HEADER, RESTART_DUE, containerd, kubernetes_nodes, restart};
+use super::{BEFORE, CONFIG, HEADER, MADE, RESTART_DUE, containerd, kubernetes_nodes, restart};
 use crate::error::Error;
 use crate::installer::Work;
 
@@ -77,6 +77,7 @@ pub(super) async fn run(work: Work<'_>) -> Result<Outcome, Error> {
         for folder in folders(nodes, &node).await? {
             forget(nodes, &node, &folder, &mut outcome).await?;
         }
+        leave(nodes, &node).await?;
         restore_config(nodes, &node, &mut outcome).await?;
     }
     Ok(outcome)
@@ -101,6 +102,17 @@ async fn forget(
         ));
     }
     outcome.changed(format!("removed our files in {folder} on {}", node.name));
+    Ok(())
+}
+
+/// The folder of all hosts, if we made it and nobody else uses it.
+async fn leave(nodes: &Nodes, node: &Node) -> Result<(), Error> {
+    if nodes.exec(node, &["test", "-e", MADE], None).await?.code == 0 {
+        nodes.change(node, &["rm", "-f", MADE]).await?;
+        nodes
+            .change(node, &["rmdir", "--ignore-fail-on-non-empty", CERTS_D])
+            .await?;
+    }
     Ok(())
 }
 
