@@ -90,7 +90,7 @@ pub fn seal(plain: &[u8], lock: &Lock) -> Result<Vec<u8>, Error> {
 
 /// Decrypts the whole, or nothing: every chunk is authenticated, and the last one is marked as the last.
 pub fn open(sealed: &[u8], key: &Key) -> Result<Zeroizing<Vec<u8>>, Error> {
-    let decryptor = Decryptor::new(sealed).map_err(why)?;
+    let decryptor = Decryptor::new(sealed).map_err(|error| why(&error))?;
     let identities: Vec<Box<dyn Identity>> = match key {
         Key::Passphrase(passphrase) => {
             let mut identity = scrypt::Identity::new(passphrase.clone());
@@ -112,7 +112,7 @@ pub fn open(sealed: &[u8], key: &Key) -> Result<Zeroizing<Vec<u8>>, Error> {
     }
     let reader = decryptor
         .decrypt(identities.iter().map(AsRef::as_ref))
-        .map_err(why)?;
+        .map_err(|error| why(&error))?;
     let mut plain = Zeroizing::new(Vec::with_capacity(sealed.len()));
     reader
         .take(MAX_SIZE)
@@ -139,7 +139,7 @@ fn identities(text: &SecretString) -> Result<Vec<Box<dyn Identity>>, Error> {
     Ok(found)
 }
 
-fn why(error: DecryptError) -> Error {
+fn why(error: &DecryptError) -> Error {
     match error {
         DecryptError::InvalidHeader | DecryptError::UnknownFormat | DecryptError::Io(_) => {
             Error::Damaged("it is no age file, or cut off".to_owned())
