@@ -194,7 +194,8 @@ fn present(workspace: &Workspace) -> Result<Vec<PathBuf>, Error> {
 
 /// What `private_file::write` calls its temporary file.
 fn is_leftover(name: &str) -> bool {
-    name.starts_with('.') && name.ends_with(".new")
+    name.strip_prefix('.')
+        .is_some_and(|rest| rest.strip_suffix(".new").is_some())
 }
 
 fn relative(workspace: &Workspace, path: &Path) -> Result<String, Error> {

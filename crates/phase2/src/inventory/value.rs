@@ -42,17 +42,14 @@ impl Value {
             if !name.is_empty() {
                 text.push_str(name);
             }
-            match std::str::from_utf8(bytes) {
-                Ok(plain) => {
-                    if !name.is_empty() {
-                        text.push_str(if plain.contains('\n') { ":\n" } else { ": " });
-                    }
-                    text.push_str(plain.trim_end_matches('\n'));
+            if let Ok(plain) = std::str::from_utf8(bytes) {
+                if !name.is_empty() {
+                    text.push_str(if plain.contains('\n') { ":\n" } else { ": " });
                 }
-                Err(_) => {
-                    text.push_str(if name.is_empty() { "" } else { " (base64): " });
-                    text.push_str(&Zeroizing::new(STANDARD.encode(bytes)));
-                }
+                text.push_str(plain.trim_end_matches('\n'));
+            } else {
+                text.push_str(if name.is_empty() { "" } else { " (base64): " });
+                text.push_str(&Zeroizing::new(STANDARD.encode(bytes)));
             }
             text.push('\n');
         }

@@ -67,6 +67,13 @@ pub(crate) fn write(path: &Path, pending: &Pending) -> Result<(), Error> {
     Ok(())
 }
 
+/// The file as it is read.
+#[derive(Deserialize)]
+struct Owned {
+    former: String,
+    next: String,
+}
+
 fn read(path: &Path) -> Result<Option<Pending>, Error> {
     let Some(bytes) = private_file::read(path)? else {
         return Ok(None);
@@ -80,11 +87,6 @@ fn read(path: &Path) -> Result<Option<Pending>, Error> {
         hint: "run `blueprint up`, which finds out which password is in force; then remove the file and rotate again".to_owned(),
     }
     };
-    #[derive(Deserialize)]
-    struct Owned {
-        former: String,
-        next: String,
-    }
     let owned: Owned = serde_json::from_slice(&bytes).map_err(unreadable)?;
     Ok(Some(Pending {
         former: SecretString::from(owned.former),

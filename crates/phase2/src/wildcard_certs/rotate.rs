@@ -169,7 +169,7 @@ mod tests {
         let at = text.find(CERTIFICATE).unwrap();
         assert_eq!(&text[..at], leaf.key.as_str());
         assert_eq!(&text[at..], leaf.certificate);
-        let der = CertificateDer::from_pem_slice(text[at..].as_bytes()).unwrap();
+        let der = CertificateDer::from_pem_slice(&text.as_bytes()[at..]).unwrap();
         assert!(inspect::signed_by(&leaf.certificate, &ca.certificate).unwrap() && !der.is_empty());
     }
 }

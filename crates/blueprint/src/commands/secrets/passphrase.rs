@@ -12,16 +12,15 @@ const SHORTEST: usize = 12;
 
 /// A new one: long enough, and at a terminal given twice.
 pub(super) fn choose(file: Option<&Path>) -> Result<SecretString, Problem> {
-    let passphrase = match file {
-        Some(file) => from_file(file)?,
-        None => {
-            let first = ask("Passphrase for the archive: ")?;
-            let second = ask("The same again: ")?;
-            if first.expose_secret() != second.expose_secret() {
-                return Err(Problem::usage("the two passphrases differ").hint("run again"));
-            }
-            first
+    let passphrase = if let Some(file) = file {
+        from_file(file)?
+    } else {
+        let first = ask("Passphrase for the archive: ")?;
+        let second = ask("The same again: ")?;
+        if first.expose_secret() != second.expose_secret() {
+            return Err(Problem::usage("the two passphrases differ").hint("run again"));
         }
+        first
     };
     let length = passphrase.expose_secret().chars().count();
     if length < SHORTEST {
