@@ -69,8 +69,12 @@ fn of_file(path: &Path, found: &mut Vec<Needle>) -> Result<()> {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let text = fs::read_to_string(path).file("read", path)?;
     match &*name {
-        // An identifier, and what every client gets to see. The snapshot's Secrets are read from the cluster.
-        "cnpg-system-identifier.txt" | "ca.pem" | "cert.pem" | "gitlab-runtime-secrets.yaml" => {}
+        // Identifiers, and what every client gets to see. The snapshot's Secrets are read from the cluster.
+        "cnpg-system-identifier.txt"
+        | "installation-id.txt"
+        | "ca.pem"
+        | "cert.pem"
+        | "gitlab-runtime-secrets.yaml" => {}
         _ if name.ends_with(".json") => {
             let value: Value = serde_json::from_str(&text)
                 .map_err(|error| Error::content(path.display().to_string(), error))?;

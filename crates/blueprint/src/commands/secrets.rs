@@ -40,7 +40,10 @@ enum Action {
 }
 
 pub(crate) async fn run(args: Args, app: &App) -> Result<ExitCode, Problem> {
-    private_modes::mend(app);
+    // An import that is refused leaves the folder as it was.
+    if !matches!(args.action, Action::Import(_)) {
+        private_modes::mend(app);
+    }
     match args.action {
         Action::List(args) => list::run(args, app).await,
         Action::Show(args) => show::run(args, app).await,
