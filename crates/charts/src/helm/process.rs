@@ -210,7 +210,7 @@ impl Slot {
         command
             .process_group(0)
             .stdout(log.try_clone()?)
-            .stderr(log);
+            .stderr(log.try_clone()?);
         let mut child = match command.spawn() {
             Ok(child) => child,
             Err(error) => {
@@ -218,7 +218,7 @@ impl Slot {
                 return Err(error);
             }
         };
-        // The command keeps our copies of the log open, and with them the lock.
+        // The command keeps copies of the log open.
         drop(command);
         if let Some(pid) = child.id() {
             // Only for people's eyes: helm is under way and must be seen to its end, whether or not its number could be noted.
@@ -228,6 +228,7 @@ impl Slot {
         let to_its_end = tokio::spawn(async move {
             let status = child.wait().await;
             files.clear();
+            let_go(&log);
             drop(begun);
             Ok(Ended {
                 success: status?.success(),
@@ -236,6 +237,13 @@ impl Slot {
         });
         to_its_end.await.map_err(io::Error::other)?
     }
+}
+
+/// Ends the lock for all copies of the descriptor. Closing ours would not do: a process that another thread starts at this moment holds a copy until it
+/// executes (flock(2)), and for that long the next helm would be refused.
+fn let_go(log: &File) {
+    // A lock that is not let go here ends with the last copy.
+    let _ = log.unlock();
 }
 
 /// Waits until no helm of ours changes the release, then removes what a killed run left.
@@ -254,6 +262,7 @@ pub(super) async fn wait_for_lock(
         match log.try_lock() {
             Ok(()) => {
                 files.clear();
+                let_go(&log);
                 return Ok(());
             }
             Err(TryLockError::WouldBlock) => {
