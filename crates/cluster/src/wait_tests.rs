@@ -116,7 +116,7 @@ async fn polling_says_each_blocker_once_and_gives_it_at_the_deadline() {
     let result = nowhere()
         .wait_until(
             "the port to answer",
-            Duration::from_millis(200),
+            Duration::from_secs(1),
             Duration::from_millis(20),
             &say,
             || {

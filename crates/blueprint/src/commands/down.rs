@@ -15,6 +15,7 @@ use crate::cli::RunOutput;
 use crate::cluster_lock::ClusterLock;
 use crate::columns;
 use crate::exit_code::ExitCode;
+use crate::private_modes;
 use crate::problem::Problem;
 use crate::reporters::{self, Voice};
 use crate::setup::{self, ClusterArgs};
@@ -70,6 +71,9 @@ pub(crate) async fn run(args: Args, app: &App) -> Result<ExitCode, Problem> {
         .resolve(&TEARDOWN)
         .map_err(|error| Problem::usage(error.to_string()).hint(error.hint(&TABLE)))?;
     let removal = args.removal();
+    if !args.check {
+        private_modes::mend(app);
+    }
     let pins = setup::pins(&app.workspace, args.cluster.profile)?;
     let _lock = if args.check {
         None
