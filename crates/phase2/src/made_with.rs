@@ -233,8 +233,9 @@ const WAY_OUT_OF_UPSTREAM: &str = "go on with the pins it is made with: run with
 fn way_out_of_stand_ins(pins: Option<&PathBuf>) -> String {
     let file = pins.map_or_else(|| "FILE".to_owned(), |file| file.display().to_string());
     format!(
-        "to go on with the stand-ins: `blueprint --versions {file} up` (or BLUEPRINT_VERSIONS); to start anew with the real charts: `blueprint cluster delete`, move \
-         infra/storage, infra/secrets, infra/tls and infra/phase2/state aside, `blueprint cluster create`, `blueprint up`"
+        "to go on with the stand-ins: `blueprint --versions {file} up` (or BLUEPRINT_VERSIONS); to start anew with the real charts: `blueprint down --wipe` deletes \
+         what the stand-ins made (to keep it: `blueprint cluster delete`, move infra/storage, infra/secrets, infra/tls and infra/phase2/state aside, `blueprint cluster \
+         create`), then `blueprint up`"
     )
 }
 
