@@ -71,6 +71,7 @@ pub(crate) fn run(lab: &LabHome, report: &Reporter) -> Result<()> {
         ));
     }
     report.stage("no failpoints in an ordinary build", || unarmed(&cargo))?;
+    report.stage("stand-in charts", || stand_ins(lab, report))?;
     report.stage("licences, sources and bans", || {
         let deny = cargo_deny(lab, report)?;
         Process::new(deny)
