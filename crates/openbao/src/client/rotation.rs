@@ -1,6 +1,7 @@
 //! New unseal keys: `sys/rotate/root/*` (OpenBao 2.7 answers 405 to the former `sys/rekey/*`). With verification asked for, the new keys are in force only when
 //! enough of them were given back, so that an answer that is lost costs nothing.
 
+use blueprint_failpoint::failpoint;
 use reqwest::Method;
 use secrecy::SecretString;
 use serde::Deserialize;
@@ -38,7 +39,9 @@ impl Client {
             "secret_threshold": threshold,
             "require_verification": true,
         }));
+        failpoint!(before, "ask OpenBao", "{INIT}");
         let body = self.call(request, INIT).await?;
+        failpoint!(after, "ask OpenBao", "{INIT}");
         let begun: wire::Wrapped<Begun> = wire::parse(&body, INIT)?;
         Ok(begun.data.nonce)
     }
@@ -53,7 +56,9 @@ impl Client {
     pub async fn rotation_give(&self, nonce: &str, key: &SecretString) -> Result<Given, Error> {
         let request = self.request(Method::POST, UPDATE);
         let request = wire::with_body(request, &wire::KeyOf { nonce, key }, UPDATE)?;
+        failpoint!(before, "ask OpenBao", "{UPDATE}");
         let body = self.call(request, UPDATE).await?;
+        failpoint!(after, "ask OpenBao", "{UPDATE}");
         match wire::rotated(&body, UPDATE)? {
             Some((keys, nonce)) => Ok(Given::Keys { keys, nonce }),
             None => Ok(Given::More),
@@ -69,7 +74,9 @@ impl Client {
         }
         let request = self.request(Method::POST, VERIFY);
         let request = wire::with_body(request, &wire::KeyOf { nonce, key }, VERIFY)?;
+        failpoint!(before, "ask OpenBao", "{VERIFY}");
         let body = self.call(request, VERIFY).await?;
+        failpoint!(after, "ask OpenBao", "{VERIFY}");
         let verified: wire::Wrapped<Verified> = wire::parse(&body, VERIFY)?;
         Ok(verified.data.complete)
     }
