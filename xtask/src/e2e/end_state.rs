@@ -5,7 +5,8 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
-use super::{Scene, data, identity, objects};
+use super::pipeline::run_blueprint;
+use super::{Evidence, Scene, data, expect, fresh, identity, objects};
 use crate::cluster::Cluster;
 use crate::error::{FileContext as _, Result};
 
@@ -14,6 +15,37 @@ const ROLES: &str = "select string_agg(rolname || ' ' || rolcanlogin || ' ' || r
 const DATABASES: &str = "select string_agg(datname || ' of ' || pg_get_userbyid(datdba), ', ' order by datname) from pg_database";
 /// Lines of ours in a node's files, and the files that are ours alone. Addresses differ between clusters.
 const NODE_FILES: &str = "grep -c blueprint: /etc/hosts; find /etc/containerd/certs.d /etc/containerd/blueprint* -type f 2>/dev/null | sort";
+
+/// Of the checkout's own installation, brought up on a cluster of its own if there is none.
+pub(super) fn undisturbed(scene: &Scene) -> Result<BTreeMap<String, String>> {
+    if Cluster::open(scene.lab, scene.platform.engine())?
+        .nodes()?
+        .is_empty()
+    {
+        fresh::cluster(scene)?;
+    }
+    run_blueprint(scene, &["up", "--output", "plain"])?;
+    take(scene)
+}
+
+/// Goes on once more; then smoke is green and all is as the undisturbed run left it.
+pub(super) fn same_end(scene: &Scene, undisturbed: &BTreeMap<String, String>) -> Result<Evidence> {
+    run_blueprint(scene, &["up", "--output", "plain"])?;
+    run_blueprint(scene, &["smoke"])?;
+    let differences = objects::differences(undisturbed, &take(scene)?);
+    expect(
+        differences.is_empty(),
+        "the end state of an undisturbed run",
+        if differences.is_empty() {
+            format!(
+                "{} objects, files and stores as after an undisturbed run",
+                undisturbed.len()
+            )
+        } else {
+            differences.join("; ")
+        },
+    )
+}
 
 /// Objects, private files, what the stores hold, what stands on the nodes.
 pub(super) fn take(scene: &Scene) -> Result<BTreeMap<String, String>> {

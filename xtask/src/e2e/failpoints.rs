@@ -6,8 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use super::pipeline::run_blueprint;
-use super::{Evidence, Scene, end_state, expect, fresh, objects};
+use super::{Evidence, Scene, end_state, expect, fresh};
 use crate::blueprint;
 use crate::error::{Error, FileContext as _, Result};
 use crate::process::last_lines;
@@ -41,12 +40,12 @@ struct Walked {
 /// One point of each kind: before, during and after the first apply, the first helm, the first file…
 pub(super) fn one_of_each_kind(scene: &mut Scene) -> Result<Evidence> {
     let program = test_build(scene)?;
-    let undisturbed = undisturbed(scene)?;
+    let undisturbed = end_state::undisturbed(scene)?;
     fresh::installation(scene, |scene| {
         let walk = Walk::new(scene, &program, "few")?;
         let walked = walk.until_green(&format!("few:1:{}", walk.died_at.display()))?;
         let kinds = walk.died_at()?;
-        let ends = same_end(scene, &undisturbed)?;
+        let ends = end_state::same_end(scene, &undisturbed)?;
         Ok(format!(
             "a sample: {} deaths, one of each kind of effect ({}); {}; {ends}; the whole sweep runs by hand: cargo xtask e2e failpoint-sweep",
             walked.deaths,
@@ -59,7 +58,7 @@ pub(super) fn one_of_each_kind(scene: &mut Scene) -> Result<Evidence> {
 /// Every point; those while helm works on an installation of their own.
 pub(super) fn sweep(scene: &mut Scene) -> Result<Evidence> {
     let program = test_build(scene)?;
-    let undisturbed = undisturbed(scene)?;
+    let undisturbed = end_state::undisturbed(scene)?;
     let mut helms = BTreeSet::new();
     let all = fresh::installation(scene, |scene| {
         let points = points_of_an_undisturbed_run(scene, &program)?;
@@ -83,7 +82,7 @@ pub(super) fn sweep(scene: &mut Scene) -> Result<Evidence> {
             "a death at every point of an undisturbed run",
             format!("none at {}", never.join(", ")),
         )?;
-        let ends = same_end(scene, &undisturbed)?;
+        let ends = end_state::same_end(scene, &undisturbed)?;
         Ok(format!(
             "{} points of an undisturbed run, {} deaths; {}; {ends}",
             points.len(),
@@ -103,7 +102,7 @@ pub(super) fn sweep(scene: &mut Scene) -> Result<Evidence> {
             format!("{deaths} of {}", helms.len()),
         )?;
         walk.until_green("")?;
-        same_end(scene, &undisturbed)
+        end_state::same_end(scene, &undisturbed)
             .map(|ends| format!("{deaths} deaths while helm works; {ends}"))
     })?;
     Ok(format!(
@@ -133,12 +132,6 @@ fn test_build(scene: &Scene) -> Result<PathBuf> {
     Ok(program)
 }
 
-/// The end state of the checkout's own installation.
-fn undisturbed(scene: &Scene) -> Result<BTreeMap<String, String>> {
-    run_blueprint(scene, &["up", "--output", "plain"])?;
-    end_state::take(scene)
-}
-
 fn points_of_an_undisturbed_run(scene: &Scene, program: &Path) -> Result<BTreeSet<String>> {
     let walk = Walk::new(scene, program, "undisturbed")?;
     walk.until_green("")?;
@@ -150,25 +143,6 @@ fn fresh_again(scene: &Scene) -> Result<()> {
     super::recreation::delete_cluster(scene)?;
     fresh::forget(scene)?;
     fresh::cluster(scene)
-}
-
-/// Smoke green, nothing left to do, and all as the undisturbed run left it.
-fn same_end(scene: &Scene, undisturbed: &BTreeMap<String, String>) -> Result<Evidence> {
-    run_blueprint(scene, &["up", "--output", "plain"])?;
-    run_blueprint(scene, &["smoke"])?;
-    let differences = objects::differences(undisturbed, &end_state::take(scene)?);
-    expect(
-        differences.is_empty(),
-        "the end state of an undisturbed run",
-        if differences.is_empty() {
-            format!(
-                "{} objects, files and stores as after an undisturbed run",
-                undisturbed.len()
-            )
-        } else {
-            differences.join("; ")
-        },
-    )
 }
 
 impl<'a> Walk<'a> {
