@@ -30,6 +30,7 @@ pub(crate) use contents::{BUNDLED_PATH, MOUNT};
 pub(crate) use decide::{Decision, Reason, Rows, Seen, decide};
 pub(crate) use release::SECRET as PG_SECRET;
 pub(crate) use rotate_keys::rotate as rotate_keys;
+pub(crate) use seal::{KEY as SEAL_KEY, SECRET as SEAL_SECRET};
 pub(crate) use standing::standing;
 
 const TASK: &str = "openbao";
@@ -139,12 +140,20 @@ pub async fn client(work: Work<'_>) -> Result<(LocalForward, Client), Error> {
 /// The init file, which must be there.
 fn init_file(work: Work<'_>) -> Result<InitFile, Error> {
     let path = work.context.workspace.openbao_init();
-    InitFile::read(&path)?.ok_or_else(|| Error::Refused {
+    InitFile::read(&path)?.ok_or_else(|| no_keys(work))
+}
+
+fn no_keys(work: Work<'_>) -> Error {
+    let path = work.context.workspace.openbao_init();
+    Error::Refused {
         summary: "OpenBao's keys are not on disk".to_owned(),
         expected: format!("unseal keys and root token in {}", path.display()),
         found: "no such file".to_owned(),
-        hint: format!("put {} back from a copy, or run `blueprint up --only openbao` if OpenBao was never initialised", path.display()),
-    })
+        hint: format!(
+            "put {} back from a copy, or run `blueprint up --only openbao` if OpenBao was never initialised",
+            path.display()
+        ),
+    }
 }
 
 async fn unsealed(work: Work<'_>) -> Result<String, Error> {

@@ -27,6 +27,7 @@ fn names(workspace: &Workspace) -> Vec<PathBuf> {
         workspace.minio_user(),
         workspace.minio_password(),
         workspace.gitlab_snapshot(),
+        workspace.rotations(),
     ];
     names.extend(["ca.pem", "ca-key.pem", "cert.pem", "key.pem"].map(|name| tls.join(name)));
     names
@@ -122,20 +123,21 @@ mod tests {
         write(&workspace.secrets().join("gitlab-runtime-secrets.yaml.1"));
         write(&workspace.secrets().join("openbao-init.json.intended"));
         write(&workspace.secrets().join("redis-password.txt.former"));
+        write(&workspace.rotations().join("redis"));
         write(&workspace.secrets().join("mine.txt"));
         write(&workspace.wildcard().join("key.pem"));
         write(&workspace.state().join("helm-home/config/x"));
         write(&workspace.state().join(LOCK));
-        assert_eq!(there(&workspace).unwrap().len(), 6);
+        assert_eq!(there(&workspace).unwrap().len(), 7);
 
         let mut outcome = Outcome::default();
         remove(&workspace, &mut outcome).unwrap();
-        assert_eq!(outcome.changes.len(), 6);
+        assert_eq!(outcome.changes.len(), 7);
         assert!(there(&workspace).unwrap().is_empty());
         assert!(workspace.secrets().join("mine.txt").is_file());
         assert!(workspace.state().join(LOCK).is_file());
         assert!(!folder.path().join("infra/tls").exists());
         remove(&workspace, &mut outcome).unwrap();
-        assert_eq!(outcome.changes.len(), 6, "a second time there is nothing");
+        assert_eq!(outcome.changes.len(), 7, "a second time there is nothing");
     }
 }

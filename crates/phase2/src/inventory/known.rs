@@ -191,6 +191,18 @@ fn openbao_and_certificates(workspace: &Workspace) -> Vec<Known> {
                 Part::Key("root_token"),
             )],
         ),
+        credential(
+            "openbao-seal-key",
+            "key of OpenBao's static seal; only with `openbao.autoUnseal`",
+            vec![
+                Place::File(workspace.openbao_seal_key(), Part::Whole),
+                secret(
+                    names::OPENBAO,
+                    openbao::SEAL_SECRET,
+                    Part::Key(openbao::SEAL_KEY),
+                ),
+            ],
+        ),
         rotatable(workspace, Target::Wildcard, leaf),
         credential(
             "wildcard-ca",

@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use blueprint_openbao::{Client, Health, InitFile, Journal, Split};
+use blueprint_openbao::{Client, Health, Journal, Split};
 use blueprint_pipeline::Outcome;
 
 use super::decide::{Decision, Reason, Rows, Seen, decide};
 use super::session::{Session, open_when_answering};
-use super::{init_file, recover, refusal, rotate_keys, storage};
+use super::{recover, refusal, rotate_keys, storage};
 use crate::ambiguity::Way;
 use crate::error::Error;
 use crate::installation;
@@ -125,35 +125,7 @@ pub(super) async fn unseal(
     if status.kind == "static" && !status.migration {
         return open_by_itself(work, client).await;
     }
-    let keys = init_file(work)?;
-    let sealed = match give(client, &keys, status.migration).await {
-        // A rotation of the keys that was cut off after the server had taken the new ones.
-        Err(error) if error.status() == Some(400) => match rotate_keys::staged(work)? {
-            Some(staged) => {
-                let sealed = give(client, &staged, status.migration)
-                    .await
-                    .map_err(|error| wrong_key(work, error))?;
-                if !sealed {
-                    rotate_keys::adopt(work, &staged, outcome)?;
-                }
-                sealed
-            }
-            None => return Err(wrong_key(work, error)),
-        },
-        given => given?,
-    };
-    if sealed {
-        return Err(Error::Refused {
-            summary: "OpenBao took every key and is still sealed".to_owned(),
-            expected: format!("{} of the keys to be enough", keys.threshold),
-            found: format!(
-                "{} keys in {}",
-                keys.unseal_keys.len(),
-                work.context.workspace.openbao_init().display()
-            ),
-            hint: "put the complete file back from a copy".to_owned(),
-        });
-    }
+    rotate_keys::unseal(work, client, status.migration, outcome).await?;
     wait_active(work, client).await?;
     outcome.changed(match (status.migration, status.kind.as_str()) {
         (false, _) => "unsealed OpenBao",
@@ -186,45 +158,6 @@ async fn open_by_itself(work: Work<'_>, client: &Client) -> Result<(), Error> {
         });
     }
     Ok(())
-}
-
-/// Gives keys until they are enough; answers whether it is still sealed after all of them.
-async fn give(
-    client: &Client,
-    keys: &InitFile,
-    migrating: bool,
-) -> Result<bool, blueprint_openbao::Error> {
-    for key in &keys.unseal_keys {
-        let status = if migrating {
-            client.migrate_seal(key).await?
-        } else {
-            client.unseal(key).await?
-        };
-        if !status.sealed {
-            return Ok(false);
-        }
-    }
-    Ok(true)
-}
-
-/// The keys of another server: its answer (400, "message authentication failed") would not tell people what to look at.
-fn wrong_key(work: Work<'_>, error: blueprint_openbao::Error) -> Error {
-    if error.status() != Some(400) {
-        return error.into();
-    }
-    let path = work.context.workspace.openbao_init();
-    Error::Refused {
-        summary: "OpenBao refuses the unseal keys".to_owned(),
-        expected: format!(
-            "the keys in {} to belong to the data in database openbao",
-            path.display()
-        ),
-        found: error.to_string(),
-        hint: format!(
-            "either {} or the PostgreSQL volume is from another installation: bring back the one that belongs to the other",
-            path.display()
-        ),
-    }
 }
 
 async fn wait_active(work: Work<'_>, client: &Client) -> Result<(), Error> {

@@ -22,8 +22,8 @@ use crate::installer::Work;
 use crate::names;
 
 /// Mounted at /openbao/unseal, see the overlay.
-pub(super) const SECRET: &str = "openbao-unseal";
-const KEY: &str = "key";
+pub(crate) const SECRET: &str = "openbao-unseal";
+pub(crate) const KEY: &str = "key";
 const STANZA: &str = "seal.hcl";
 const OVERLAY: &str = "profiles/static-seal/helm-values-openbao.yaml";
 /// OpenBao's static seal takes exactly 32 bytes.
