@@ -1,6 +1,7 @@
 //! `cargo xtask e2e`: what must be true of a real cluster, judged by kubectl, curl and psql, not by blueprint.
 
 mod ambiguous;
+mod auto_unseal;
 mod crashes;
 mod crates;
 mod data;
@@ -93,6 +94,7 @@ const CHECKS: &[Check] = &[
     ),
     check("one-release-changes", version_change::one_release_changes),
     by_hand("openbao-resealed", restarts::openbao_resealed),
+    by_hand("auto-unseal", auto_unseal::auto_unseal),
     by_hand("node-restarted", restarts::node_restarted),
     by_hand("node-added", node_added::node_added),
     by_hand("reboot", reboot::reboot),

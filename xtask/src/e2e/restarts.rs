@@ -73,8 +73,8 @@ pub(super) fn openbao_resealed(scene: &mut Scene) -> Result<Evidence> {
     Ok("sealed three times; opened by `secrets unseal`, by `doctor --fix` and by `up`".to_owned())
 }
 
-/// Deletes the pod and waits until the next one runs, sealed.
-fn reseal(scene: &Scene) -> Result<()> {
+/// Deletes the pod and waits until the next one runs.
+pub(super) fn replace_pod(scene: &Scene) -> Result<()> {
     scene
         .kubectl([
             "delete",
@@ -97,6 +97,12 @@ fn reseal(scene: &Scene) -> Result<()> {
             .arg(format!("--for={state}"))
             .output()?;
     }
+    Ok(())
+}
+
+/// A new pod, and the server in it is sealed.
+fn reseal(scene: &Scene) -> Result<()> {
+    replace_pod(scene)?;
     let (_, status, _) = scene
         .kubectl(["exec", "--namespace", "openbao", "openbao-0", "--"])
         .args(["sh", "-c", "for i in 1 2 3 4 5 6 7 8 9 10; do out=$(BAO_ADDR=http://127.0.0.1:8200 bao status -format=json); echo \"$out\" | grep -q sealed && break; sleep 1; done; echo \"$out\""])
@@ -110,7 +116,7 @@ fn reseal(scene: &Scene) -> Result<()> {
 }
 
 /// Its readiness probe is `bao status`, so kubectl can tell.
-fn must_open(scene: &Scene) -> Result<()> {
+pub(super) fn must_open(scene: &Scene) -> Result<()> {
     scene
         .kubectl([
             "wait",
