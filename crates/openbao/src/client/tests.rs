@@ -161,6 +161,37 @@ async fn kv2_is_mounted_once() {
 }
 
 #[tokio::test]
+async fn a_new_mount_that_was_still_setting_itself_up_failed_the_step() {
+    let (server, client) = server().await;
+    let words = "Upgrading from non-versioned to versioned data. This backend will be unavailable for a brief period and will resume service shortly.";
+    Mock::given(path("/v1/secret/data/a"))
+        .respond_with(ResponseTemplate::new(400).set_body_json(json!({"errors": [words]})))
+        .up_to_n_times(3)
+        .mount(&server)
+        .await;
+    Mock::given(method("POST"))
+        .and(path("/v1/secret/data/a"))
+        .and(body_json(json!({"data": {"k": "v"}})))
+        .respond_with(ResponseTemplate::new(200).set_body_json(json!({})))
+        .expect(1)
+        .mount(&server)
+        .await;
+    let data = BTreeMap::from([("k".to_owned(), secret("v"))]);
+    client.kv_write("secret", "a", &data).await.unwrap();
+    // Any other 400 is final.
+    answer(
+        &server,
+        "GET",
+        "secret/data/b",
+        400,
+        json!({"errors": ["no"]}),
+    )
+    .await;
+    let error = client.kv_read("secret", "b").await.unwrap_err();
+    assert_eq!(error.status(), Some(400));
+}
+
+#[tokio::test]
 async fn mounting_twice_at_once_is_no_error() {
     let (server, client) = server().await;
     Mock::given(path("/v1/sys/mounts"))
