@@ -1,5 +1,6 @@
 //! A run of `blueprint up` or `down` that is followed by its events and killed with SIGKILL at a chosen moment.
 
+use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Child;
@@ -29,11 +30,21 @@ impl Run {
 
     /// The same with another command.
     pub(super) fn of(scene: &Scene, name: &str, command: &str) -> Result<Self> {
+        Self::with(scene, name, [command])
+    }
+
+    /// The same with these arguments.
+    pub(super) fn with<A: AsRef<OsStr>>(
+        scene: &Scene,
+        name: &str,
+        args: impl IntoIterator<Item = A>,
+    ) -> Result<Self> {
         let log = scene.lab.log(&format!("e2e-killed-in-{name}"));
         let child = scene
             .platform
             .blueprint()
-            .args([command, "--output", "json"])
+            .args(args)
+            .args(["--output", "json"])
             .detached(&log)?;
         Ok(Self { child, log })
     }

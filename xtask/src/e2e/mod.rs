@@ -32,6 +32,8 @@ mod restarts;
 mod rotated;
 mod sampler;
 mod secrecy;
+mod stuck_pods;
+mod surroundings;
 mod version_change;
 
 use std::time::{Duration, Instant};
@@ -81,6 +83,10 @@ const CHECKS: &[Check] = &[
     check("crates-on-the-cluster", crates::ignored_tests),
     check("secrets-stay-secret", secrecy::secrets_stay_secret),
     check("memory", secrecy::memory),
+    check("release-records-fit", surroundings::release_records_fit),
+    by_hand("proxied", surroundings::proxied),
+    by_hand("node-ports-reverted", surroundings::node_ports_reverted),
+    by_hand("stuck-pods", stuck_pods::named_within_half_a_minute),
     check(
         "refused-before-anything-changes",
         refusals::refused_before_anything_changes,
