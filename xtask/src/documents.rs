@@ -7,7 +7,9 @@ use std::path::Path;
 use crate::e2e;
 
 /// Below docs/: tables whose last column is `tests`, and sentences after `Tests:`.
-const DOCUMENTS: [&str; 1] = ["identity.md"];
+const DOCUMENTS: [&str; 2] = ["identity.md", "faults.md"];
+/// Of docs/faults.md: all are there, each with a test.
+const FAULTS: usize = 40;
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap()
@@ -77,6 +79,62 @@ fn every_test_that_a_document_names_exists() {
         let missing: Vec<_> = named.difference(&there).collect();
         assert!(missing.is_empty(), "{document} names {missing:?}");
     }
+}
+
+/// Number, level and first test of each row of docs/faults.md.
+fn faults(document: &str) -> Vec<(usize, &str, &str)> {
+    document
+        .lines()
+        .filter_map(|line| {
+            let cells: Vec<&str> = line.trim().trim_matches('|').split('|').collect();
+            let number = cells.first()?.trim().parse().ok()?;
+            let [.., level, tests] = cells.as_slice() else {
+                return None;
+            };
+            Some((number, level.trim(), quoted(tests).next()?))
+        })
+        .collect()
+}
+
+#[test]
+fn every_fault_has_a_test_at_the_level_that_is_said() {
+    let text = fs::read_to_string(root().join("docs/faults.md")).unwrap();
+    let rows = faults(&text);
+    let numbers: Vec<usize> = rows.iter().map(|(number, ..)| *number).collect();
+    assert_eq!(numbers, (1..=FAULTS).collect::<Vec<_>>());
+    let below = |folders: &[&str]| {
+        let mut found = BTreeSet::new();
+        for folder in folders {
+            tests_below(&root().join("crates").join(folder), &mut found);
+        }
+        found
+    };
+    let servers = below(&[
+        "cluster/tests/api",
+        "phase2/tests/api",
+        "charts/tests/helm",
+        "openbao/tests/server",
+    ]);
+    let checks = e2e::names();
+    let mut counts = [0; 3];
+    for (number, level, test) in rows {
+        let (at, holds) = match level {
+            "lab" => (0, checks.contains(&test)),
+            "server" => (1, servers.contains(test)),
+            "code" => (2, !checks.contains(&test) && !servers.contains(test)),
+            other => panic!("fault {number} has the level {other}"),
+        };
+        assert!(
+            holds,
+            "{test}, the first test of fault {number}, is not at level {level}"
+        );
+        counts[at] += 1;
+    }
+    let [lab, server, code] = counts;
+    let said = format!(
+        "{FAULTS} of {FAULTS} have a test: {lab} on the lab, {server} against servers, {code} beside the code."
+    );
+    assert!(text.contains(&said), "docs/faults.md does not say: {said}");
 }
 
 #[test]

@@ -44,7 +44,7 @@ impl Cluster {
     /// another one (they go with it), and without what is being deleted. Kinds are asked of the server, custom ones too.
     pub async fn residents(&self, namespace: &str) -> Result<Vec<Resident>, Error> {
         let discovery = patiently("list the server's kinds", || {
-            Discovery::new(self.client()).run()
+            Discovery::new(self.client()).run_aggregated()
         })
         .await?;
         let kinds = discovery

@@ -136,6 +136,8 @@ fn left_out(object: &Value) -> bool {
     let namespace = object["metadata"]["namespace"].as_str().unwrap_or_default();
     object["type"] == "helm.sh/release.v1"
         || object["type"] == "bootstrap.kubernetes.io/token"
+        // What a hook of Helm's left behind is no part of the release: the upgrade check's ConfigMap comes with the first upgrade.
+        || object["metadata"]["annotations"]["helm.sh/hook"].is_string()
         || name == "kube-root-ca.crt"
         || name.starts_with("kubeadm:")
         // kubeadm's and the API server's: tokens, certificates, the cluster's own id.

@@ -188,3 +188,32 @@ async fn a_wait_begins_before_the_kind_exists() {
     let (found, ()) = tokio::join!(cluster.wait(&target, &exists, &nobody), make);
     assert_eq!(found.unwrap().metadata.name.as_deref(), Some("a"));
 }
+
+/// `down` deletes definitions in one task while another asks what lives in a namespace.
+#[tokio::test]
+async fn a_definition_that_went_meanwhile_failed_the_list_of_residents() {
+    let cluster = cluster_with("crds-residents").await;
+    let coming_and_going = async {
+        for round in 0..8 {
+            let definition = crd(&format!("fleeting{round}.example.com"), "Fleeting", 1);
+            cluster.apply(&definition).await.unwrap();
+            let name = definition["metadata"]["name"].as_str().unwrap();
+            cluster
+                .delete(
+                    "apiextensions.k8s.io/v1",
+                    "CustomResourceDefinition",
+                    None,
+                    name,
+                    Duration::from_secs(20),
+                )
+                .await
+                .unwrap();
+        }
+    };
+    let looking = async {
+        for _ in 0..40 {
+            cluster.residents("crds-residents").await.unwrap();
+        }
+    };
+    tokio::join!(coming_and_going, looking);
+}

@@ -46,13 +46,10 @@ const ANSWERS: [&str; 8] = [
 pub(super) fn judge(output: &str) -> Answer {
     let text = output.to_lowercase();
     let line = || {
-        output
-            .lines()
-            .rev()
-            .map(str::trim)
+        let last = output.lines().rev().map(str::trim);
+        last.into_iter()
             .find(|line| !line.is_empty())
-            .unwrap_or("no answer")
-            .to_owned()
+            .map_or_else(|| "no answer".to_owned(), message)
     };
     if FAULTS.iter().any(|word| text.contains(word)) {
         return Answer::Broken(line());
@@ -65,6 +62,14 @@ pub(super) fn judge(output: &str) -> Answer {
         Some(word) => Answer::Registry((*word).trim().to_owned()),
         None => Answer::Broken(line()),
     }
+}
+
+/// What crictl's log line says (logrus: `time="…" level=… msg="…"`), without the time: with it the same fault would be told anew every few seconds.
+fn message(line: &str) -> String {
+    line.split_once(" msg=\"").map_or_else(
+        || line.to_owned(),
+        |(_, said)| said.strip_suffix('"').unwrap_or(said).replace("\\\"", "\""),
+    )
 }
 
 /// Pulls an image that does not exist, by the registry's public name.
@@ -85,6 +90,23 @@ mod tests {
 
     fn broken(output: &str) -> bool {
         matches!(judge(output), Answer::Broken(_))
+    }
+
+    #[test]
+    fn a_fault_that_stays_was_told_anew_with_every_time_stamp() {
+        let at = |second: u8| {
+            format!(
+                "time=\"2026-12-01T16:04:{second}Z\" level=error msg=\"pulling image: dial tcp 10.96.1.2:443 of \\\"r\\\": connect: connection refused\"\n"
+            )
+        };
+        assert_eq!(judge(&at(49)), judge(&at(52)));
+        assert_eq!(
+            judge(&at(49)),
+            Answer::Broken(
+                "pulling image: dial tcp 10.96.1.2:443 of \"r\": connect: connection refused"
+                    .into()
+            )
+        );
     }
 
     #[test]

@@ -19,6 +19,10 @@ apiVersion: v1
 kind: Namespace
 metadata: {name: local-path-storage}
 ---
+apiVersion: v1
+kind: ServiceAccount
+metadata: {name: local-path-provisioner-service-account, namespace: local-path-storage}
+---
 apiVersion: apps/v1
 kind: Deployment
 metadata: {name: local-path-provisioner, namespace: local-path-storage}
