@@ -12,6 +12,7 @@ use crate::docker_engine::{Engine, raise_inotify_limits};
 use crate::error::{Error, FileContext as _, Result};
 use crate::host;
 use crate::lab_home::LabHome;
+use crate::node_images;
 use crate::process::Process;
 use crate::report::Reporter;
 
@@ -137,18 +138,6 @@ impl<'a> Cluster<'a> {
         Ok((Path::new(&mounted) != ours).then_some(mounted))
     }
 
-    /// Puts images on every node, in one call: layers that images share go over once.
-    pub(crate) fn load(&self, images: &[String], report: &Reporter) -> Result<()> {
-        if images.is_empty() {
-            return Ok(());
-        }
-        report.say(format!("loading {} images into the nodes", images.len()));
-        self.kind()
-            .args(["load", "docker-image", "--name", &self.name])
-            .args(images)
-            .logged(&self.lab.log("kind-load"))
-    }
-
     fn create(&self, image: &str, report: &Reporter) -> Result<()> {
         raise_inotify_limits();
         let storage = self.lab.checkout().join("infra/storage");
@@ -175,11 +164,12 @@ impl<'a> Cluster<'a> {
     /// The workspace's configuration with what only this machine needs; kind reads JSON as the YAML it is.
     fn write_config(&self) -> Result<PathBuf> {
         let path = self.lab.path().join("kind-cluster.yaml");
-        let merged = merge(
+        let mut merged = merge(
             self.config.clone(),
             self.engine.is_lab(),
             host::systemd_cgroup(),
         );
+        node_images::mount(&mut merged, self.lab);
         fs::write(&path, format!("{merged:#}\n")).file("write", &path)?;
         Ok(path)
     }
@@ -216,6 +206,11 @@ impl<'a> Cluster<'a> {
             (Ok(nodes), Ok(addresses)) => unready(&nodes, &addresses),
             (Err(error), _) | (_, Err(error)) => error.to_string(),
         }
+    }
+
+    /// Puts images on the nodes that run pods.
+    pub(crate) fn load(&self, images: &[String], report: &Reporter) -> Result<()> {
+        node_images::load(self.lab, self.engine, &self.label(), images, report)
     }
 
     /// Container name → its address in the engine's network.

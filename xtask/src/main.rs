@@ -23,6 +23,7 @@ mod images;
 mod lab;
 mod lab_home;
 mod node_image;
+mod node_images;
 mod pins;
 mod process;
 mod report;
