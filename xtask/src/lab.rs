@@ -117,8 +117,21 @@ pub(crate) struct Running {
     pub(crate) stand_ins: Vec<String>,
 }
 
+/// What a cluster is made of, all built.
+pub(crate) struct Parts {
+    engine: Engine,
+    recipes: Recipes,
+    node: String,
+    images: Vec<String>,
+}
+
 /// Brings the whole lab up; the cluster is created through blueprint where it is given.
 pub(crate) fn up(lab: &LabHome, blueprint: Option<&Path>, report: &Reporter) -> Result<Running> {
+    start(lab, parts(lab, report)?, blueprint, report)
+}
+
+/// Builds what the cluster is made of.
+pub(crate) fn parts(lab: &LabHome, report: &Reporter) -> Result<Parts> {
     let engine = report.stage("Docker engine", || Engine::ensure(lab, report))?;
     let go = GoBinaries::open(lab)?;
     let recipes = Recipes::read(lab)?;
@@ -128,6 +141,27 @@ pub(crate) fn up(lab: &LabHome, blueprint: Option<&Path>, report: &Reporter) -> 
     })?;
     let images = report.stage("images", || recipes.ensure(lab, &engine, &go, &[], report))?;
     go.drop_build_caches(report)?;
+    Ok(Parts {
+        engine,
+        recipes,
+        node,
+        images,
+    })
+}
+
+/// Makes the cluster of its parts.
+pub(crate) fn start(
+    lab: &LabHome,
+    parts: Parts,
+    blueprint: Option<&Path>,
+    report: &Reporter,
+) -> Result<Running> {
+    let Parts {
+        engine,
+        recipes,
+        node,
+        images,
+    } = parts;
     let mut cluster = Cluster::open(lab, &engine)?;
     if let Some(program) = blueprint {
         cluster = cluster.through(program);

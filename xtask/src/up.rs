@@ -3,6 +3,7 @@
 
 use std::env;
 use std::path::{Path, PathBuf};
+use std::thread;
 
 use crate::blueprint;
 use crate::charts_choice::{self, Charts};
@@ -131,9 +132,15 @@ fn with_registries(lab: &LabHome, engine: Engine, report: &Reporter) -> Result<P
 
 fn with_lab(lab: &LabHome, report: &Reporter) -> Result<Platform> {
     room::check(lab, report)?;
-    // Before the cluster runs: compiling and the control plane would slow each other down.
-    let program = report.stage("blueprint", || blueprint::ensure(lab, report))?;
-    let running = lab::up(lab, Some(&program), report)?;
+    // Beside each other: rustc works on one processor for much of its time. Both before the cluster runs: compilers and a control plane slow each other down.
+    let (program, parts) = thread::scope(|scope| {
+        let program = scope.spawn(|| report.stage("blueprint", || blueprint::ensure(lab, report)));
+        let parts = lab::parts(lab, report);
+        (program.join(), parts)
+    });
+    let program = program
+        .map_err(|_| Error::content("the build of blueprint", "its thread ended early"))??;
+    let running = lab::start(lab, parts?, Some(&program), report)?;
     Ok(Platform {
         engine: running.engine,
         blueprint: program,
