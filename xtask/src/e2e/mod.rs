@@ -2,6 +2,7 @@
 
 mod ambiguous;
 mod auto_unseal;
+mod chance;
 mod crashes;
 mod crates;
 mod data;
@@ -30,6 +31,7 @@ mod refusals;
 mod registry;
 mod restarts;
 mod rotated;
+mod rounds;
 mod sampler;
 mod secrecy;
 mod stuck_pods;
@@ -111,6 +113,7 @@ const CHECKS: &[Check] = &[
     by_hand("down-up", down::down_up),
     by_hand("secrets-rotated", rotated::secrets_rotated),
     by_hand("moved", moved::moved),
+    by_hand("rounds", rounds::rounds),
     // The last ones: they leave no cluster behind.
     by_hand("wipe", down::wipe),
     by_hand("failpoints-of-each-kind", failpoints::one_of_each_kind),

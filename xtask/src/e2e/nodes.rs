@@ -54,6 +54,21 @@ pub(super) fn run(scene: &Scene, node: &str, command: &[&str]) -> Result<String>
         .output()
 }
 
+/// Stops a container of a node's pods; kubelet starts the next one.
+pub(super) fn stop_container(scene: &Scene, node: &str, name: &str) -> Result<()> {
+    let id = run(
+        scene,
+        node,
+        &["crictl", "ps", "--quiet", "--name", &format!("^{name}$")],
+    )?;
+    run(
+        scene,
+        node,
+        &["crictl", "stop", "--timeout", "5", id.trim()],
+    )
+    .map(drop)
+}
+
 /// The address that a node itself finds for the registry; empty where it finds none.
 pub(super) fn registry_on(scene: &Scene, node: &str) -> String {
     let found = run(scene, node, &["getent", "hosts", REGISTRY]).unwrap_or_default();

@@ -28,9 +28,7 @@ pub(super) fn reboot(scene: &mut Scene) -> Result<Evidence> {
     let asked = asked.elapsed();
     stopped.must_blame("node containers", &["stopped", "docker start"])?;
     stopped.must_blame("API server", &["stopped"])?;
-    for name in in_another_order(&old) {
-        nodes::docker(scene, &["start"], &[name])?;
-    }
+    start_in_another_order(scene, &old)?;
     let lost: Vec<String> = names
         .iter()
         .map(|name| nodes::registry_on(scene, name))
@@ -87,8 +85,22 @@ pub(super) fn reboot(scene: &mut Scene) -> Result<Evidence> {
     )
 }
 
+/// All nodes stopped and started, so that each has another one's address.
+pub(super) fn in_another_order(scene: &Scene, names: &[String]) -> Result<()> {
+    let old = nodes::addresses(scene, names)?;
+    nodes::docker(scene, &["stop"], names)?;
+    start_in_another_order(scene, &old)
+}
+
+fn start_in_another_order(scene: &Scene, old: &BTreeMap<String, String>) -> Result<()> {
+    for name in rotated(old) {
+        nodes::docker(scene, &["start"], &[name])?;
+    }
+    Ok(())
+}
+
 /// The engine gives the lowest free address to the first to start: each gets the next one's, the control plane as well.
-fn in_another_order(old: &BTreeMap<String, String>) -> Vec<String> {
+fn rotated(old: &BTreeMap<String, String>) -> Vec<String> {
     let last = |address: &str| {
         address
             .rsplit('.')
@@ -128,6 +140,6 @@ mod tests {
             ("w1".to_owned(), "172.18.0.2".to_owned()),
             ("w2".to_owned(), "172.18.0.3".to_owned()),
         ]);
-        assert_eq!(in_another_order(&old), ["w2", "cp", "w1"]);
+        assert_eq!(rotated(&old), ["w2", "cp", "w1"]);
     }
 }
