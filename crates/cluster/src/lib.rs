@@ -38,6 +38,7 @@ pub use error::Error;
 pub use exec::ExecOutput;
 pub use nodes::{Node, Nodes};
 pub use port_forward::LocalForward;
+pub use read::is_ready;
 pub use releases::{Release, ReleaseRevision};
 pub use residents::Resident;
 pub use run_lease::{LeaseError, RunLease};

@@ -110,7 +110,7 @@ impl Cluster {
 }
 
 /// Running, Ready and not being deleted.
-pub(crate) fn is_ready(pod: &Pod) -> bool {
+pub fn is_ready(pod: &Pod) -> bool {
     pod.metadata.deletion_timestamp.is_none()
         && pod.status.as_ref().is_some_and(|status| {
             status.phase.as_deref() == Some("Running") && condition_is_true(status, "Ready")

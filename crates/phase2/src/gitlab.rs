@@ -4,6 +4,7 @@ mod checks;
 mod gateway_listener;
 mod gateway_removal;
 mod kept_secrets;
+mod node_ports;
 mod outside_secrets;
 mod readiness;
 mod release;
@@ -63,6 +64,7 @@ impl Installer for Gitlab {
         persistent_secrets::save(work, &mut outcome).await?;
         gateway_listener::ensure(work, &mut outcome).await?;
         outside_secrets::restart_readers(work, &mut outcome).await?;
+        node_ports::put_back(work, &mut outcome).await?;
         readiness::wait(work).await?;
         Ok(outcome)
     }

@@ -42,6 +42,7 @@ pub mod settings;
 pub mod smoke;
 mod smoke_row;
 pub mod stable_storage;
+mod stuck_revision;
 pub mod table;
 mod takeover;
 pub mod teardown;

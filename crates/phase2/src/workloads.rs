@@ -7,6 +7,7 @@ use blueprint_cluster::{Verdict, WaitFor};
 
 use crate::error::Error;
 use crate::installer::{State, Work};
+use crate::stuck_revision;
 
 /// One Deployment or StatefulSet and the pods to blame for it.
 #[derive(Debug, Clone, Copy)]
@@ -39,12 +40,17 @@ impl Workload {
             pods: Some(self.pods),
             deadline,
         };
-        work.context
-            .cluster
-            .wait(&target, &workload_ready, &|blocker| {
-                work.progress.waiting(blocker);
-            })
-            .await?;
+        let say = |blocker| work.progress.waiting(blocker);
+        // On the heap: many tasks hold such a wait.
+        let rolled_out = Box::pin(work.context.cluster.wait(&target, &workload_ready, &say));
+        if self.kind == "StatefulSet" {
+            tokio::select! {
+                done = rolled_out => { done?; }
+                never = Box::pin(stuck_revision::free(self, work)) => match never {},
+            }
+        } else {
+            rolled_out.await?;
+        }
         Ok(())
     }
 

@@ -2,6 +2,7 @@
 
 use k8s_openapi::api::core::v1::Pod;
 
+use super::node_ports;
 use super::readiness::{self, CONTROLLER_PODS, DATA_PLANE};
 use super::{TASK, through_gateway};
 use crate::error::Error;
@@ -58,7 +59,7 @@ async fn gateway_programmed(work: Work<'_>) -> Result<String, Error> {
 }
 
 async fn node_port(work: Work<'_>) -> Result<String, Error> {
-    readiness::node_port(work)
+    node_ports::look(work)
         .await?
         .map_err(|why| unexpected("find the data plane's NodePort", why, AGAIN))
 }

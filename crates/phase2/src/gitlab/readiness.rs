@@ -1,4 +1,4 @@
-//! When GitLab is up: its workloads, the Gateway, and the data plane's NodePorts.
+//! When GitLab is up: its workloads, the Gateway, and the data plane's `NodePorts`.
 
 use std::time::Duration;
 
@@ -9,6 +9,7 @@ use kube::api::DynamicObject;
 use serde_json::Value;
 use tokio::time::Instant;
 
+use super::node_ports;
 use crate::error::Error;
 use crate::installer::{State, Work};
 use crate::names;
@@ -103,7 +104,7 @@ pub(super) async fn wait(work: Work<'_>) -> Result<(), Error> {
     };
     let gateway = async {
         wait_programmed(work, DEADLINE).await?;
-        wait_node_port(
+        node_ports::wait(
             work,
             DEADLINE
                 .saturating_sub(start.elapsed())
@@ -129,7 +130,7 @@ pub(super) async fn state(work: Work<'_>) -> Result<State, Error> {
     if let Err(why) = programmed(gateway(work).await?.as_ref()) {
         return Ok(State::Broken(format!("Gateway {}: {why}", names::GATEWAY)));
     }
-    Ok(match node_port(work).await? {
+    Ok(match node_ports::look(work).await? {
         Ok(_) => State::Ready,
         Err(why) => State::Broken(why),
     })
@@ -203,53 +204,6 @@ async fn wait_programmed(work: Work<'_>, deadline: Duration) -> Result<(), Error
     Ok(())
 }
 
-/// The Service's name carries a hash, so it cannot be watched by name.
-async fn wait_node_port(work: Work<'_>, deadline: Duration) -> Result<(), Error> {
-    let say = |blocker| work.progress.waiting(blocker);
-    let what = "the data plane's Service to have its fixed NodePorts";
-    let attempt = || async move {
-        Ok(node_port(work)
-            .await
-            .unwrap_or_else(|error| Err(error.to_string()))
-            .map(|_| ()))
-    };
-    work.context
-        .cluster
-        .wait_until(what, deadline, Duration::from_secs(2), &say, attempt)
-        .await?;
-    Ok(())
-}
-
-/// The data plane's Service with its fixed HTTPS NodePort, or what it has instead.
-pub(super) async fn node_port(work: Work<'_>) -> Result<Result<String, String>, Error> {
-    let wanted = work.context.settings.ports.https;
-    let services = work
-        .context
-        .cluster
-        .list("v1", "Service", Some(names::GITLAB), DATA_PLANE)
-        .await?;
-    Ok(judge_services(&services, wanted))
-}
-
-fn judge_services(services: &[DynamicObject], wanted: u16) -> Result<String, String> {
-    let Some(service) = services.first() else {
-        return Err("Envoy Gateway has not made the data plane's Service yet".to_owned());
-    };
-    let name = service.metadata.name.as_deref().unwrap_or_default();
-    let ports = service
-        .data
-        .pointer("/spec/ports")
-        .and_then(Value::as_array);
-    let https = ports.into_iter().flatten().find(|port| port["port"] == 443);
-    match https.and_then(|port| port["nodePort"].as_u64()) {
-        Some(found) if found == u64::from(wanted) => Ok(format!("Service {name} 443:{found}")),
-        Some(found) => Err(format!(
-            "Service {name} has 443:{found} instead of 443:{wanted}"
-        )),
-        None => Err(format!("Service {name} has no NodePort for 443")),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -258,27 +212,6 @@ mod tests {
 
     fn object(value: Value) -> DynamicObject {
         serde_json::from_value(value).unwrap()
-    }
-
-    fn service(node_port: &Value) -> DynamicObject {
-        object(
-            json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "envoy-gitlab-gitlab-gw-1a2b"},
-            "spec": {"type": "NodePort", "ports": [{"port": 80, "nodePort": 30080}, {"port": 443, "nodePort": node_port}]}}),
-        )
-    }
-
-    #[test]
-    fn reverted_node_ports_are_named() {
-        assert_eq!(
-            judge_services(&[service(&json!(30443))], 30443),
-            Ok("Service envoy-gitlab-gitlab-gw-1a2b 443:30443".to_owned())
-        );
-        let reverted = judge_services(&[service(&json!(31999))], 30443).unwrap_err();
-        assert!(
-            reverted.contains("443:31999 instead of 443:30443"),
-            "{reverted}"
-        );
-        assert!(judge_services(&[], 30443).is_err());
     }
 
     #[test]
