@@ -14,7 +14,7 @@ use crate::lab_home::LabHome;
 pub(super) struct Difference {
     pub(super) kind: String,
     pub(super) name: String,
-    /// `absent`, `added`, `selectors`, `ports`, `secrets` or `routes`.
+    /// `absent`, `added`, `selectors`, `ports`, `secrets`, `routes` or `users`.
     pub(super) what: String,
     pub(super) detail: String,
 }
@@ -52,6 +52,7 @@ enum What {
     Ports,
     Secrets,
     Routes,
+    Users,
 }
 
 impl What {
@@ -63,6 +64,7 @@ impl What {
             Self::Ports => "ports",
             Self::Secrets => "secrets",
             Self::Routes => "routes",
+            Self::Users => "users",
         }
     }
 }

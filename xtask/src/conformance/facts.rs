@@ -17,6 +17,8 @@ pub(super) struct Facts {
     secrets: BTreeSet<String>,
     /// Of routes: parents, host names, targets.
     routes: BTreeSet<String>,
+    /// Whom containers run as and whose group volumes get: the owners of the folders under them follow from it.
+    users: BTreeSet<String>,
 }
 
 impl Facts {
@@ -24,12 +26,13 @@ impl Facts {
     pub(super) fn beside<'a>(
         &'a self,
         other: &'a Self,
-    ) -> [(&'static str, &'a BTreeSet<String>, &'a BTreeSet<String>); 4] {
+    ) -> [(&'static str, &'a BTreeSet<String>, &'a BTreeSet<String>); 5] {
         [
             ("selectors", &self.selectors, &other.selectors),
             ("ports", &self.ports, &other.ports),
             ("secrets", &self.secrets, &other.secrets),
             ("routes", &self.routes, &other.routes),
+            ("users", &self.users, &other.users),
         ]
     }
 }
@@ -59,6 +62,7 @@ pub(super) fn of(objects: &[Value]) -> Objects {
                 selectors: selectors(object, &pods),
                 ports: ports(object),
                 routes: routes(object),
+                users: users(object),
                 ..Facts::default()
             };
             secrets(object, &mut facts.secrets);
@@ -210,6 +214,26 @@ fn mounted(secret: &Value, found: &mut BTreeSet<String>) {
     }
 }
 
+/// A container's own user wins over its pod's.
+fn users(object: &Value) -> BTreeSet<String> {
+    let pod = &object["spec"]["template"]["spec"];
+    let of_pod = &pod["securityContext"];
+    let group = match &of_pod["fsGroup"] {
+        Value::Null => None,
+        group => Some(format!("volumes of group {}", text(group))),
+    };
+    items(&pod["containers"])
+        .map(
+            |container| match &container["securityContext"]["runAsUser"] {
+                Value::Null => &of_pod["runAsUser"],
+                own => own,
+            },
+        )
+        .map(|user| format!("runs as {}", text(user)))
+        .chain(group)
+        .collect()
+}
+
 fn routes(object: &Value) -> BTreeSet<String> {
     let spec = &object["spec"];
     if !object["kind"]
@@ -309,5 +333,20 @@ mod tests {
             words(&facts(&[route], "HTTPRoute").routes),
             ["/ to s:80", "host a.example", "parent g web"]
         );
+    }
+
+    #[test]
+    fn the_stand_in_for_prometheus_could_not_write_to_its_volume() {
+        let pod = |container: Value| {
+            json!({"kind": "Deployment", "metadata": {"name": "a"}, "spec": {"template": {"spec": {
+                "securityContext": {"runAsUser": 65534, "fsGroup": 65534},
+                "containers": [{"securityContext": container}]}}}})
+        };
+        let real = facts(&[pod(json!({"runAsUser": 1000}))], "Deployment");
+        assert_eq!(
+            words(&real.users),
+            ["runs as 1000", "volumes of group 65534"]
+        );
+        assert_ne!(real, facts(&[pod(json!({}))], "Deployment"));
     }
 }

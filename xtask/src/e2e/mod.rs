@@ -1,6 +1,7 @@
 //! `cargo xtask e2e`: what must be true of a real cluster, judged by kubectl, curl and psql, not by blueprint.
 
 mod ambiguous;
+mod api_restarts;
 mod auto_unseal;
 mod chance;
 mod crashes;
@@ -24,6 +25,7 @@ mod nodes;
 mod objects;
 mod observer;
 mod pipeline;
+mod pod_security;
 mod random_kills;
 mod reboot;
 mod recreation;
@@ -86,6 +88,7 @@ const CHECKS: &[Check] = &[
     check("secrets-stay-secret", secrecy::secrets_stay_secret),
     check("memory", secrecy::memory),
     check("release-records-fit", surroundings::release_records_fit),
+    check("pod-security", pod_security::pod_security),
     by_hand("proxied", surroundings::proxied),
     by_hand("node-ports-reverted", surroundings::node_ports_reverted),
     by_hand("stuck-pods", stuck_pods::named_within_half_a_minute),
@@ -117,6 +120,7 @@ const CHECKS: &[Check] = &[
     // The last ones: they leave no cluster behind.
     by_hand("wipe", down::wipe),
     by_hand("failpoints-of-each-kind", failpoints::one_of_each_kind),
+    by_hand("api-server-restarts", api_restarts::in_every_step),
     by_hand("random-kills", random_kills::random_kills),
     check("killed-and-resumed", crashes::killed_and_resumed),
     by_hand("failpoint-sweep", failpoints::sweep),

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use super::observer::items;
 use super::{Scene, expect};
@@ -11,6 +11,10 @@ use crate::error::{Error, Result};
 const ADDRESS: &str = "{{.Name}} {{range .NetworkSettings.Networks}}{{.IPAddress}}{{end}}";
 /// Between two looks at an API server that is just starting.
 const POLL: Duration = Duration::from_millis(200);
+const MANIFEST: &str = "/etc/kubernetes/manifests/kube-apiserver.yaml";
+/// On the same file system, outside the folder that kubelet reads.
+const MANIFEST_BESIDE: &str = "/etc/kubernetes/kube-apiserver.yaml.new";
+const RESTARTS_WITHIN: Duration = Duration::from_mins(2);
 pub(super) const REGISTRY: &str = "registry.local.example.net";
 
 /// Names of the cluster's nodes.
@@ -54,19 +58,40 @@ pub(super) fn run(scene: &Scene, node: &str, command: &[&str]) -> Result<String>
         .output()
 }
 
-/// Stops a container of a node's pods; kubelet starts the next one.
-pub(super) fn stop_container(scene: &Scene, node: &str, name: &str) -> Result<()> {
-    let id = run(
-        scene,
-        node,
-        &["crictl", "ps", "--quiet", "--name", &format!("^{name}$")],
-    )?;
-    run(
-        scene,
-        node,
-        &["crictl", "stop", "--timeout", "5", id.trim()],
-    )
-    .map(drop)
+/// Restarts the API server by a change of its static pod's manifest: a container that is stopped comes back later each time (kubelet's back-off).
+pub(super) fn restart_api_server(scene: &Scene) -> Result<()> {
+    let names = names(scene)?;
+    let control_plane = names
+        .iter()
+        .find(|name| name.ends_with("-control-plane"))
+        .ok_or_else(|| Error::content("the nodes", "none is called …-control-plane"))?;
+    let moment = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default();
+    let script = format!(
+        "sed -e '\\|e2e/restarted|d' -e 's|^  annotations:$|&\\n    e2e/restarted: \"{}\"|' {MANIFEST} > {MANIFEST_BESIDE} && mv {MANIFEST_BESIDE} {MANIFEST}",
+        moment.as_millis()
+    );
+    let before = api_server_id(scene, control_plane)?;
+    run(scene, control_plane, &["sh", "-c", &script])?;
+    let begun = Instant::now();
+    while begun.elapsed() < RESTARTS_WITHIN {
+        if api_server_id(scene, control_plane)? != before {
+            return Ok(());
+        }
+        thread::sleep(POLL);
+    }
+    Err(Error::Deadline {
+        what: "kubelet to restart the API server".to_owned(),
+        after: RESTARTS_WITHIN,
+        seen: before,
+    })
+}
+
+/// The running container of it; empty while there is none.
+fn api_server_id(scene: &Scene, control_plane: &str) -> Result<String> {
+    let ids = ["crictl", "ps", "--quiet", "--name", "^kube-apiserver$"];
+    run(scene, control_plane, &ids)
 }
 
 /// The address that a node itself finds for the registry; empty where it finds none.

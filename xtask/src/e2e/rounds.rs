@@ -136,16 +136,11 @@ fn node_restarted(scene: &Scene, random: &mut Random) -> Result<()> {
 
 /// That run bears it.
 fn api_server_restarted(scene: &Scene, random: &mut Random) -> Result<()> {
-    let names = nodes::names(scene)?;
-    let control_plane = names
-        .iter()
-        .find(|name| name.ends_with("-control-plane"))
-        .ok_or_else(|| Error::content("the nodes", "none is called …-control-plane"))?;
     let moment = moment(RESTARTED_BEFORE, random);
     thread::scope(|scope| {
         let restart = scope.spawn(|| {
             thread::sleep(moment);
-            nodes::stop_container(scene, control_plane, "kube-apiserver")
+            nodes::restart_api_server(scene)
         });
         let up = run_blueprint(scene, &["up", "--output", "plain"]);
         restart
