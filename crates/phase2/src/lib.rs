@@ -38,6 +38,7 @@ mod role_passwords;
 pub mod rotation;
 pub mod runner;
 mod secret_readers;
+mod server_with_secret;
 pub mod settings;
 pub mod smoke;
 mod smoke_row;

@@ -18,6 +18,7 @@ use crate::helm_release::{self, ReleaseSpec};
 use crate::installer::{Installer, State, Work};
 use crate::names;
 use crate::removal::{self, Piece, Removal};
+use crate::server_with_secret::ServerWithSecret;
 use crate::smoke::{CheckResult, row};
 use crate::smoke_row;
 use crate::workloads::{Workload, release_and_workloads};
@@ -85,25 +86,14 @@ impl Installer for Redis {
             .changes
             .extend(names::ensure_namespace(&work.context.cluster, names::REDIS).await?);
         let password = settle_password(work, &mut outcome).await?;
-        let secret_change = work
-            .context
-            .cluster
-            .apply_secret(&manifest(&password))
-            .await?
-            .phrase();
-        let secret_changed = secret_change.is_some();
-        outcome.changes.extend(secret_change);
-
-        let ran_before = MASTER.exists(work).await?;
-        helm_release::ensure(work, &RELEASE, &mut outcome).await?;
-        if secret_changed && ran_before {
-            restart(work, &mut outcome).await?;
-        }
-        MASTER.wait(work, Duration::from_mins(5)).await?;
-        if answer(work, &password).await? == Ping::WrongPassword {
-            restart(work, &mut outcome).await?;
-            MASTER.wait(work, Duration::from_mins(5)).await?;
-        }
+        let server = ServerWithSecret {
+            release: &RELEASE,
+            workload: &MASTER,
+            secret: &manifest(&password),
+            what: "the new password",
+        };
+        let refused = async { Ok(answer(work, &password).await? == Ping::WrongPassword) };
+        server.ensure(work, &mut outcome, refused).await?;
         wait_for_pong(work, &password).await?;
         Ok(outcome)
     }
@@ -223,15 +213,6 @@ fn manifest(password: &SecretString) -> SecretManifest {
             Zeroizing::new(password.expose_secret().as_bytes().to_vec()),
         )]),
     }
-}
-
-async fn restart(work: Work<'_>, outcome: &mut Outcome) -> Result<(), Error> {
-    MASTER.restart(work).await?;
-    outcome.changed(format!(
-        "restarted {} to take the new password",
-        MASTER.describe()
-    ));
-    Ok(())
 }
 
 async fn running(work: Work<'_>) -> Result<bool, Error> {

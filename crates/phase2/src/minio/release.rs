@@ -19,6 +19,7 @@ use crate::helm_release::{self, ReleaseSpec};
 use crate::installer::{Installer, State, Work};
 use crate::names;
 use crate::removal::{self, Piece, Removal};
+use crate::server_with_secret::ServerWithSecret;
 use crate::smoke::{CheckResult, row};
 use crate::smoke_row;
 use crate::workloads::{Workload, release_and_workloads};
@@ -73,25 +74,14 @@ impl Installer for Minio {
             .changes
             .extend(names::ensure_namespace(&work.context.cluster, names::MINIO).await?);
         let keys = settle_keys(work, &mut outcome).await?;
-        let secret_change = work
-            .context
-            .cluster
-            .apply_secret(&manifest(&keys))
-            .await?
-            .phrase();
-        let secret_changed = secret_change.is_some();
-        outcome.changes.extend(secret_change);
-
-        let ran_before = SERVER.exists(work).await?;
-        helm_release::ensure(work, &RELEASE, &mut outcome).await?;
-        if secret_changed && ran_before {
-            restart(work, &mut outcome).await?;
-        }
-        SERVER.wait(work, Duration::from_mins(5)).await?;
-        if matches!(list(work, &keys).await?, Err(S3Error::Rejected(_))) {
-            restart(work, &mut outcome).await?;
-            SERVER.wait(work, Duration::from_mins(5)).await?;
-        }
+        let server = ServerWithSecret {
+            release: &RELEASE,
+            workload: &SERVER,
+            secret: &manifest(&keys),
+            what: "the new root keys",
+        };
+        let refused = async { Ok(!accepted(work, &keys).await?) };
+        server.ensure(work, &mut outcome, refused).await?;
         wait_for_s3(work, &keys).await?;
         Ok(outcome)
     }
@@ -341,13 +331,4 @@ fn manifest(keys: &Keys) -> SecretManifest {
             (PASSWORD_KEY.to_owned(), bytes(&keys.password)),
         ]),
     }
-}
-
-async fn restart(work: Work<'_>, outcome: &mut Outcome) -> Result<(), Error> {
-    SERVER.restart(work).await?;
-    outcome.changed(format!(
-        "restarted {} to take the new root keys",
-        SERVER.describe()
-    ));
-    Ok(())
 }
