@@ -93,7 +93,7 @@ impl Installer for Redis {
             what: "the new password",
         };
         let refused = async { Ok(answer(work, &password).await? == Ping::WrongPassword) };
-        server.ensure(work, &mut outcome, refused).await?;
+        Box::pin(server.ensure(work, &mut outcome, refused)).await?;
         wait_for_pong(work, &password).await?;
         Ok(outcome)
     }

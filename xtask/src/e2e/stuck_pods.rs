@@ -48,7 +48,7 @@ const CASES: &[Case] = &[
         chart: "redis",
         task: "redis",
         spoil: || json!({"master": {"command": ["/bin/sh", "-c", "exit 3"], "args": []}}),
-        told: &["redis-master-0", "exit code 3"],
+        told: &["redis-master-0", "CrashLoopBackOff (exit 3)"],
     },
 ];
 

@@ -81,7 +81,7 @@ impl Installer for Minio {
             what: "the new root keys",
         };
         let refused = async { Ok(!accepted(work, &keys).await?) };
-        server.ensure(work, &mut outcome, refused).await?;
+        Box::pin(server.ensure(work, &mut outcome, refused)).await?;
         wait_for_s3(work, &keys).await?;
         Ok(outcome)
     }
