@@ -37,7 +37,7 @@ pub struct Helm {
 pub struct ReleaseInstall {
     /// Release name.
     pub name: String,
-    /// Its namespace.
+    /// Its namespace, which must be there: with `--create-namespace` helm 4 applies it as its own, and nobody could tell any more who made it.
     pub namespace: String,
     /// The verified chart tarball.
     pub chart: PathBuf,
@@ -69,7 +69,6 @@ impl ReleaseInstall {
         arguments.push(self.chart.clone().into());
         arguments.extend(self.common_arguments(values));
         arguments.extend(self::arguments(&[
-            "--create-namespace",
             "--timeout",
             &format!("{}s", self.timeout.as_secs().max(1)),
         ]));

@@ -76,7 +76,7 @@ echo out; echo err >&2"#,
     let arguments = stage.text("arguments");
     let values = stage.folder.path().join("state/helm-redis.values.yaml");
     let expected = format!(
-        "upgrade --install redis /cache/redis-27.0.13.tgz --namespace redis --values {} --skip-schema-validation --create-namespace --timeout 300s \
+        "upgrade --install redis /cache/redis-27.0.13.tgz --namespace redis --values {} --skip-schema-validation --timeout 300s \
          --labels blueprint-inputs=0123456789abcdef,a=b --skip-crds --kubeconfig /k/config --kube-context kind-x",
         values.display()
     );

@@ -36,6 +36,16 @@ impl Bench {
     }
 }
 
+async fn make_namespace(control_plane: &ControlPlane, name: &str) {
+    let manifest = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
+    control_plane
+        .cluster()
+        .await
+        .apply(&manifest)
+        .await
+        .unwrap();
+}
+
 /// Revision, status and our label of each release record.
 async fn records(client: kube::Client, namespace: &str) -> Vec<String> {
     let found = Api::<Secret>::namespaced(client, namespace)
@@ -67,7 +77,8 @@ async fn a_release_is_installed_upgraded_rolled_back_and_removed() {
     let bench = Bench::on(control_plane);
     bench.chart_file("templates/x.yaml", CONFIG_MAP);
     let mut release = bench.release(json!({"a": "1"}));
-    release.namespace = "release-life".to_owned();
+    "release-life".clone_into(&mut release.namespace);
+    make_namespace(control_plane, &release.namespace).await;
     bench.helm.upgrade_install(&release).await.unwrap();
     release.values = json!({"a": "2"});
     release.labels = vec![("blueprint-inputs".to_owned(), "fedcba9876543210".to_owned())];
@@ -106,7 +117,8 @@ async fn a_hook_that_does_not_end_is_timed_out() {
     let bench = Bench::on(control_plane);
     bench.chart_file("templates/hook.yaml", HOOK);
     let mut release = bench.release(json!({}));
-    release.namespace = "hook-hangs".to_owned();
+    "hook-hangs".clone_into(&mut release.namespace);
+    make_namespace(control_plane, &release.namespace).await;
     release.timeout = Duration::from_secs(2);
     let error = bench.helm.upgrade_install(&release).await.unwrap_err();
     assert!(matches!(error, HelmError::TimedOut { .. }), "{error:?}");
@@ -120,7 +132,8 @@ async fn helm_killed_mid_install_is_seen_as_pending_and_can_be_removed() {
     let bench = Bench::on(control_plane);
     bench.chart_file("templates/hook.yaml", HOOK);
     let mut release = bench.release(json!({}));
-    release.namespace = "helm-killed".to_owned();
+    "helm-killed".clone_into(&mut release.namespace);
+    make_namespace(control_plane, &release.namespace).await;
     release.timeout = Duration::from_mins(5);
     let install = bench.helm.upgrade_install(&release);
     let killing = async {

@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use blueprint_charts::Helm;
 use blueprint_cluster::control_plane::{BIN_VARIABLE, CONTEXT, ControlPlane};
+use blueprint_cluster::ownership;
 use blueprint_phase2::helm_release::{self, ReleaseSpec, uninstall};
+use blueprint_phase2::names;
 use blueprint_phase2::{Context, Error, State, Work};
 use blueprint_pipeline::{Outcome, Progress};
 use serde_json::json;
@@ -199,6 +201,24 @@ impl Case {
             .unwrap();
         assert!(installed.status.success(), "{installed:?}");
     }
+}
+
+/// Regression: helm's `--create-namespace` applied the namespace as helm's own, so `down` took it for somebody else's and left it behind.
+#[tokio::test]
+async fn a_namespace_with_a_release_in_it_stays_ours() {
+    let case = Case::new("release-in-ours").await;
+    let cluster = &case.context.cluster;
+    names::ensure_namespace(cluster, case.spec.namespace)
+        .await
+        .unwrap();
+    assert!(case.ensure().await.0);
+    let namespace = cluster
+        .get("v1", "Namespace", None, case.spec.namespace)
+        .await
+        .unwrap()
+        .unwrap();
+    assert!(ownership::applied_by_us(&namespace.metadata));
+    assert!(!ownership::namespace_of_another(&namespace.metadata));
 }
 
 #[tokio::test]
