@@ -141,19 +141,11 @@ fn is_broken_connection(error: &(dyn StdError + 'static)) -> bool {
     ];
     let mut next = Some(error);
     while let Some(error) = next {
-        if let Some(io) = error.downcast_ref::<std::io::Error>() {
-            match io.kind() {
-                ErrorKind::ConnectionRefused
-                | ErrorKind::ConnectionReset
-                | ErrorKind::ConnectionAborted
-                | ErrorKind::BrokenPipe
-                | ErrorKind::NotConnected
-                | ErrorKind::UnexpectedEof
-                | ErrorKind::TimedOut
-                | ErrorKind::HostUnreachable
-                | ErrorKind::NetworkUnreachable => return true,
-                _ => {}
-            }
+        if error
+            .downcast_ref::<std::io::Error>()
+            .is_some_and(is_broken_io)
+        {
+            return true;
         }
         let text = error.to_string();
         if HYPER.iter().any(|words| text.contains(words)) {
@@ -162,6 +154,23 @@ fn is_broken_connection(error: &(dyn StdError + 'static)) -> bool {
         next = error.source();
     }
     false
+}
+
+/// A connector may wrap the socket's error in another one of kind `Other`, whose `source` passes the wrapped one over.
+fn is_broken_io(error: &std::io::Error) -> bool {
+    let wrapped = || error.get_ref()?.downcast_ref::<std::io::Error>();
+    matches!(
+        error.kind(),
+        ErrorKind::ConnectionRefused
+            | ErrorKind::ConnectionReset
+            | ErrorKind::ConnectionAborted
+            | ErrorKind::BrokenPipe
+            | ErrorKind::NotConnected
+            | ErrorKind::UnexpectedEof
+            | ErrorKind::TimedOut
+            | ErrorKind::HostUnreachable
+            | ErrorKind::NetworkUnreachable
+    ) || wrapped().is_some_and(is_broken_io)
 }
 
 impl fmt::Display for Answer {
@@ -277,6 +286,16 @@ mod tests {
                 .hint()
                 .is_some_and(|hint| hint.contains("another or an older cluster"))
         );
+    }
+
+    /// Behind a forwarded port, such as kind's, a restarting API server shows itself only after the connection is made.
+    #[test]
+    fn a_connection_reset_in_the_tls_handshake_was_taken_for_good() {
+        for kind in [ErrorKind::ConnectionReset, ErrorKind::UnexpectedEof] {
+            let broken = std::io::Error::new(kind, "tls handshake eof");
+            let wrapped = std::io::Error::other(broken);
+            assert!(Answer::from(kube::Error::Service(Box::new(wrapped))).is_transient());
+        }
     }
 
     #[test]

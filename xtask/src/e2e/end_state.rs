@@ -91,13 +91,13 @@ fn top_level(yaml: &str) -> Vec<&str> {
     keys.filter_map(|line| line.strip_suffix(':')).collect()
 }
 
-/// Name and mode. Former snapshots come and go with every change of a Secret.
+/// Name and mode. Former snapshots and files come and go with every change of a Secret.
 fn files(folder: &Path, seen: &mut BTreeMap<String, String>) -> Result<()> {
     for entry in fs::read_dir(folder).file("list", folder)? {
         let path = entry.file("list", folder)?.path();
         let former = path
             .extension()
-            .is_some_and(|end| end.to_string_lossy().parse::<u8>().is_ok());
+            .is_some_and(|end| end == "former" || end.to_string_lossy().parse::<u8>().is_ok());
         if former {
             continue;
         }

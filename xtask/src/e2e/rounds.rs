@@ -14,6 +14,8 @@ use crate::report::seconds;
 
 /// How many, unless the variable says otherwise.
 const ROUNDS: u64 = 2;
+/// The same rounds in every `make e2e`: a reboot, and a new cluster whose first run is killed. The variable draws others.
+const SEED: u64 = 12;
 const ROUNDS_VARIABLE: &str = "BLUEPRINT_E2E_ROUNDS";
 /// A run on an empty cluster has work to do for longer.
 const KILLED_BEFORE: Duration = Duration::from_secs(90);
@@ -56,7 +58,7 @@ const KINDS: &[Kind] = &[
 
 pub(super) fn rounds(scene: &mut Scene) -> Result<Evidence> {
     let rounds = chance::number(ROUNDS_VARIABLE).unwrap_or(ROUNDS);
-    let seed = chance::seed();
+    let seed = chance::number(SEED_VARIABLE).unwrap_or(SEED);
     scene.report.say(format!(
         "{rounds} rounds, seed {seed} ({ROUNDS_VARIABLE}, {SEED_VARIABLE})"
     ));

@@ -11,7 +11,6 @@ use blueprint_phase2::helm_release::{self, ReleaseSpec, uninstall};
 use blueprint_phase2::names;
 use blueprint_phase2::{Context, Error, State, Work};
 use blueprint_pipeline::{Outcome, Progress};
-use serde_json::json;
 
 use crate::support::Fixture;
 
@@ -59,9 +58,9 @@ impl Case {
             &state,
         );
         context.helm = Some(helm.unwrap());
-        let manifest =
-            json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}});
-        context.cluster.apply(&manifest).await.unwrap();
+        names::ensure_namespace(&context.cluster, namespace)
+            .await
+            .unwrap();
         let spec = ReleaseSpec {
             key: "redis",
             namespace,
@@ -207,12 +206,10 @@ impl Case {
 #[tokio::test]
 async fn a_namespace_with_a_release_in_it_stays_ours() {
     let case = Case::new("release-in-ours").await;
-    let cluster = &case.context.cluster;
-    names::ensure_namespace(cluster, case.spec.namespace)
-        .await
-        .unwrap();
     assert!(case.ensure().await.0);
-    let namespace = cluster
+    let namespace = case
+        .context
+        .cluster
         .get("v1", "Namespace", None, case.spec.namespace)
         .await
         .unwrap()
