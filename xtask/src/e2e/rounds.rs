@@ -14,7 +14,7 @@ use crate::report::seconds;
 
 /// How many, unless the variable says otherwise.
 const ROUNDS: u64 = 2;
-/// The same rounds in every `make e2e`: a reboot, and a new cluster whose first run is killed. The variable draws others.
+/// The same rounds unless the variable draws others: first a reboot, then a new cluster whose first run is killed.
 const SEED: u64 = 12;
 const ROUNDS_VARIABLE: &str = "BLUEPRINT_E2E_ROUNDS";
 /// A run on an empty cluster has work to do for longer.

@@ -36,14 +36,12 @@ impl Bench {
     }
 }
 
-async fn make_namespace(control_plane: &ControlPlane, name: &str) {
+/// Makes a namespace; its name, for a release in it.
+async fn namespace(control_plane: &ControlPlane, name: &str) -> String {
     let manifest = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
-    control_plane
-        .cluster()
-        .await
-        .apply(&manifest)
-        .await
-        .unwrap();
+    let cluster = control_plane.cluster().await;
+    cluster.apply(&manifest).await.unwrap();
+    name.to_owned()
 }
 
 /// Revision, status and our label of each release record.
@@ -77,8 +75,7 @@ async fn a_release_is_installed_upgraded_rolled_back_and_removed() {
     let bench = Bench::on(control_plane);
     bench.chart_file("templates/x.yaml", CONFIG_MAP);
     let mut release = bench.release(json!({"a": "1"}));
-    "release-life".clone_into(&mut release.namespace);
-    make_namespace(control_plane, &release.namespace).await;
+    release.namespace = namespace(control_plane, "release-life").await;
     bench.helm.upgrade_install(&release).await.unwrap();
     release.values = json!({"a": "2"});
     release.labels = vec![("blueprint-inputs".to_owned(), "fedcba9876543210".to_owned())];
@@ -117,8 +114,7 @@ async fn a_hook_that_does_not_end_is_timed_out() {
     let bench = Bench::on(control_plane);
     bench.chart_file("templates/hook.yaml", HOOK);
     let mut release = bench.release(json!({}));
-    "hook-hangs".clone_into(&mut release.namespace);
-    make_namespace(control_plane, &release.namespace).await;
+    release.namespace = namespace(control_plane, "hook-hangs").await;
     release.timeout = Duration::from_secs(2);
     let error = bench.helm.upgrade_install(&release).await.unwrap_err();
     assert!(matches!(error, HelmError::TimedOut { .. }), "{error:?}");
@@ -132,8 +128,7 @@ async fn helm_killed_mid_install_is_seen_as_pending_and_can_be_removed() {
     let bench = Bench::on(control_plane);
     bench.chart_file("templates/hook.yaml", HOOK);
     let mut release = bench.release(json!({}));
-    "helm-killed".clone_into(&mut release.namespace);
-    make_namespace(control_plane, &release.namespace).await;
+    release.namespace = namespace(control_plane, "helm-killed").await;
     release.timeout = Duration::from_mins(5);
     let install = bench.helm.upgrade_install(&release);
     let killing = async {
