@@ -87,6 +87,33 @@ pub(crate) fn check(
     ))
 }
 
+/// Renders every stand-in chart in every profile, which refuses values that it would ignore (`helm lint` lets a template's
+/// `fail` pass). The real ones are not needed.
+pub(crate) fn render(
+    lab: &LabHome,
+    blueprint: &Path,
+    packed: &Packed,
+    report: &Reporter,
+) -> Result<()> {
+    let workspace = lab.scratch()?;
+    let bench = Bench {
+        lab,
+        blueprint,
+        workspace: workspace.path(),
+    };
+    bench.fetch(&packed.versions(), &[packed.folder().to_owned()])?;
+    let mut count = 0;
+    for (key, _) in Pins::read(lab.checkout())?.charts() {
+        for profile in PROFILES {
+            count += bench.objects(&packed.versions(), key, profile)?.len();
+        }
+    }
+    report.say(format!(
+        "{count} objects rendered from the stand-in charts with the values that blueprint passes"
+    ));
+    Ok(())
+}
+
 /// A workspace with both kinds of charts in its cache.
 struct Bench<'a> {
     lab: &'a LabHome,

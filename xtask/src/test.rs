@@ -88,7 +88,9 @@ pub(crate) fn stand_ins(lab: &LabHome, report: &Reporter) -> Result<()> {
     GoBinaries::open(lab)?.ensure("helm", report)?;
     let packed = charts::ensure(lab, report)?;
     conformance::lint(lab, &packed, report)?;
+    let blueprint = blueprint::debug(lab, report)?;
     let Some(artifacts) = artifacts(lab) else {
+        conformance::render(lab, &blueprint, &packed, report)?;
         report.say(format!(
             "SKIPPED: the comparison of stand-in charts with the real ones. Neither {} nor ../shared has the real ones.",
             ARTIFACTS.join(", ")
@@ -96,7 +98,7 @@ pub(crate) fn stand_ins(lab: &LabHome, report: &Reporter) -> Result<()> {
         return Ok(());
     };
     let real: Vec<_> = std::env::split_paths(&artifacts).collect();
-    conformance::check(lab, &blueprint::debug(lab, report)?, &packed, &real, report)
+    conformance::check(lab, &blueprint, &packed, &real, report)
 }
 
 /// Asks cargo which features it would build the program with: by itself none that arms the failpoints, and that one when it is asked for.

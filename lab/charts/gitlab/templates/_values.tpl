@@ -39,7 +39,7 @@ gitlab:
   gitlab-exporter: {resources: , init: {resources: }}
   toolbox: {backups: {objectStorage: {config: {secret: , key: }}}, resources: , init: {resources: }}
   migrations: {resources: , init: {resources: }}
-  gitaly: {persistence: {storageClass: , size: }, resources: , init: {resources: }}
+  gitaly: {securityContext: , persistence: {storageClass: , size: }, resources: , init: {resources: }}
 registry: {storage: {secret: , key: }, hpa: {minReplicas: , maxReplicas: }, resources: , init: {resources: }}
 openbao: {install: , gatewayRoute: {gatewayName: }, autoscaling: {minReplicas: , maxReplicas: }, resources: }
 prometheus: {server: {persistentVolume: {storageClass: , size: }, resources: }}

@@ -74,7 +74,15 @@ fn tried(
     command: &[&str],
 ) -> Result<(bool, String)> {
     let (code, out, err) = scene
-        .kubectl(["exec", "--stdin", "--namespace", namespace, pod, "--"])
+        .kubectl([
+            "exec",
+            "--quiet",
+            "--stdin",
+            "--namespace",
+            namespace,
+            pod,
+            "--",
+        ])
         .args(command)
         .input(stdin)
         .captured()?;
