@@ -212,11 +212,13 @@ fn relative(workspace: &Workspace, path: &Path) -> Result<String, Error> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
     use std::os::unix::fs::PermissionsExt as _;
 
     use zeroize::Zeroizing;
 
     use super::*;
+    use crate::inventory::{Place, known};
 
     fn workspace(files: &[(&str, &str)]) -> (tempfile::TempDir, Workspace) {
         let folder = tempfile::tempdir().unwrap();
@@ -256,6 +258,26 @@ mod tests {
             ]
         );
         assert!(describe(&archive).starts_with("installation abc of "));
+    }
+
+    #[test]
+    fn every_file_of_a_known_credential_is_carried() {
+        let (_folder, workspace) = workspace(&[]);
+        let files: Vec<_> = known(&workspace, &BTreeSet::new())
+            .into_iter()
+            .flat_map(|known| known.places)
+            .filter_map(|place| match place {
+                Place::File(path, _) => Some(path),
+                _ => None,
+            })
+            .collect();
+        assert!(files.len() > 5, "{files:?}");
+        for path in files {
+            private_file::write(&path, b"x").unwrap();
+            let name = relative(&workspace, &path).unwrap();
+            let archive = collect(&workspace, &Settings::default()).unwrap();
+            assert!(archive.files.contains_key(&name), "{name}");
+        }
     }
 
     #[test]

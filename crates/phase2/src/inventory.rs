@@ -16,6 +16,8 @@ use crate::context::Context;
 use crate::error::Error;
 use crate::installer::Work;
 
+#[cfg(test)]
+pub(crate) use known::Place;
 pub use known::{Known, known};
 pub use value::Value;
 

@@ -3,8 +3,6 @@
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
-use serde_json::Value;
-
 use super::killed_run::Run;
 use super::{Evidence, Scene, end_state, expect, fresh, nodes};
 use crate::error::Result;
@@ -24,7 +22,8 @@ pub(super) fn in_every_step(scene: &mut Scene) -> Result<Evidence> {
         let mut run = Run::with(scene, "api-server-restarts", args)?;
         let mut restarted = BTreeSet::new();
         while run.still_runs_after(INTO_THE_STEP)? && begun.elapsed() < ENDS_WITHIN {
-            let fresh = started(&run.events())
+            let fresh = run
+                .begun()
                 .into_iter()
                 .filter(|task| !restarted.contains(task))
                 .collect::<Vec<_>>();
@@ -36,7 +35,8 @@ pub(super) fn in_every_step(scene: &mut Scene) -> Result<Evidence> {
         }
         let code = run.ended(Duration::ZERO)?;
         let took = begun.elapsed();
-        let missed: Vec<String> = started(&run.events())
+        let missed: Vec<String> = run
+            .begun()
             .into_iter()
             .filter(|task| !restarted.contains(task))
             .collect();
@@ -52,25 +52,4 @@ pub(super) fn in_every_step(scene: &mut Scene) -> Result<Evidence> {
             seconds(took)
         ))
     })
-}
-
-/// Tasks that have begun, by the run's events.
-fn started(events: &str) -> Vec<String> {
-    events
-        .lines()
-        .filter_map(|line| serde_json::from_str::<Value>(line).ok())
-        .filter(|event| event["event"] == "task-started")
-        .filter_map(|event| event["task"].as_str().map(str::to_owned))
-        .collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_what_has_begun_is_named_and_a_half_written_line_is_none() {
-        let events = "{\"event\":\"task-started\",\"task\":\"redis\"}\n{\"event\":\"waiting\",\"task\":\"minio\"}\n{\"event\":\"task-sta";
-        assert_eq!(started(events), ["redis"]);
-    }
 }

@@ -7,6 +7,8 @@ use std::process::Child;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use serde_json::Value;
+
 use super::Scene;
 use crate::error::{Error, FileContext as _, Result};
 use crate::process::Process;
@@ -51,13 +53,17 @@ impl Run {
 
     /// Whether the run has told these words about the task.
     pub(super) fn told(&self, task: &str, words: &str) -> bool {
-        let events = fs::read_to_string(&self.log).unwrap_or_default();
-        told(&events, task, words)
+        told(&self.events(), task, words)
+    }
+
+    /// The tasks that have begun so far, in that order.
+    pub(super) fn begun(&self) -> Vec<String> {
+        begun(&self.events())
     }
 
     pub(super) fn until_begun(&mut self, task: &str) -> Result<()> {
         self.until(&format!("the start of {task}"), |run| {
-            Ok(run.told(task, "\"event\":\"task-started\""))
+            Ok(run.begun().iter().any(|begun| begun == task))
         })
     }
 
@@ -166,11 +172,22 @@ pub(super) fn signal(name: &str, pid: &str) -> Result<()> {
     Process::new("kill").args([name, pid]).output().map(drop)
 }
 
-fn told(events: &str, task: &str, words: &str) -> bool {
-    let task = format!("\"task\":\"{task}\"");
+/// Each event beside its line. The last line may be half-written, and is none then.
+fn parsed(events: &str) -> impl Iterator<Item = (&str, Value)> {
     events
         .lines()
-        .any(|line| line.contains(&task) && line.contains(words))
+        .filter_map(|line| Some((line, serde_json::from_str(line).ok()?)))
+}
+
+fn told(events: &str, task: &str, words: &str) -> bool {
+    parsed(events).any(|(line, event)| event["task"] == task && line.contains(words))
+}
+
+fn begun(events: &str) -> Vec<String> {
+    parsed(events)
+        .filter(|(_, event)| event["event"] == "task-started")
+        .filter_map(|(_, event)| event["task"].as_str().map(str::to_owned))
+        .collect()
 }
 
 /// The helm of a killed run, stopped where it was. It works on when this is dropped.
@@ -212,9 +229,14 @@ mod tests {
     fn words_about_another_task_are_no_words_about_this_one() {
         let events = r#"{"event":"task-started","task":"openbao","step":8}
 {"event":"waiting","task":"gitlab","blocker":"helm of an earlier run (process 7)"}"#;
-        assert!(told(events, "openbao", "\"event\":\"task-started\""));
-        assert!(!told(events, "gitlab", "\"event\":\"task-started\""));
         assert!(told(events, "gitlab", "process 7)"));
+        assert!(!told(events, "openbao", "process 7)"));
         assert!(!told(events, "open", "task-started"));
+    }
+
+    #[test]
+    fn only_what_has_begun_is_named_and_a_half_written_line_is_none() {
+        let events = "{\"event\":\"task-started\",\"task\":\"redis\"}\n{\"event\":\"waiting\",\"task\":\"minio\"}\n{\"event\":\"task-sta";
+        assert_eq!(begun(events), ["redis"]);
     }
 }

@@ -117,7 +117,7 @@ const CHECKS: &[Check] = &[
     by_hand("down-up", down::down_up),
     by_hand("secrets-rotated", rotated::secrets_rotated),
     by_hand("moved", moved::moved),
-    by_hand("rounds", rounds::rounds),
+    check("rounds", rounds::rounds),
     // The last ones: they leave no cluster behind.
     by_hand("wipe", down::wipe),
     by_hand("failpoints-of-each-kind", failpoints::one_of_each_kind),
