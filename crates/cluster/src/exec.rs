@@ -1,5 +1,7 @@
 //! Commands in pods.
 
+use std::time::Duration;
+
 use blueprint_failpoint::failpoint;
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Status;
@@ -24,12 +26,16 @@ pub struct ExecOutput {
 /// Bytes that the streams may hold before one side waits for the other.
 const BUFFER: usize = 64 * 1024;
 
+/// How often a container runtime may fail to start a command before that is a fault.
+const STARTS: u32 = 3;
+const BETWEEN_STARTS: Duration = Duration::from_secs(1);
+
 impl Cluster {
     /// Runs `command` in a container, `stdin` given to it (secrets go there, never into `command`).
     ///
     /// # Caveats
     /// There is no deadline: a command that does not end holds the caller; wrap it in a timeout where that can happen. The connection is tried again
-    /// while the API server refuses for the moment; a command that has begun is never run twice.
+    /// while the API server refuses for the moment, and so is a start that the container runtime gave up; a command that has begun is never run twice.
     pub async fn exec(
         &self,
         namespace: &str,
@@ -52,17 +58,34 @@ impl Cluster {
         let place = format!("pod {namespace}/{pod}");
         let words = command.first().copied().unwrap_or_default();
         failpoint!(before, "exec", "{words} in {place}");
-        let process = patiently(&format!("run {words} in {place}"), || {
-            api.exec(pod, command.iter().copied(), &parameters)
-        })
-        .await?;
-        let action = format!("run {words} in {place} to its end");
-        let output = converse(process, stdin)
-            .await
-            .map_err(|source| Error::Stream { action, source })?;
+        let mut starts = 1;
+        let output = loop {
+            let process = patiently(&format!("run {words} in {place}"), || {
+                api.exec(pod, command.iter().copied(), &parameters)
+            })
+            .await?;
+            match converse(process, stdin).await {
+                Ok(output) => break output,
+                Err(fault) if starts < STARTS && was_never_started(&fault.to_string()) => {
+                    tracing::debug!(place, %fault, "starting the command again");
+                    tokio::time::sleep(BETWEEN_STARTS).await;
+                    starts += 1;
+                }
+                Err(source) => {
+                    let action = format!("run {words} in {place} to its end");
+                    return Err(Error::Stream { action, source });
+                }
+            }
+        };
         failpoint!(after, "exec", "{words} in {place}");
         Ok(output)
     }
+}
+
+/// Whether runc lost its own first process (`runc init`) before that became the command: nothing of the command has run. runc's words are those of
+/// `libcontainer/process_linux.go`; a program that is not there fails in other words, and for good.
+fn was_never_started(fault: &str) -> bool {
+    fault.contains("unable to start container process") && fault.contains("read init-p")
 }
 
 type Fault = Box<dyn std::error::Error + Send + Sync>;
@@ -135,6 +158,19 @@ fn exit_code(status: &Status) -> Result<i64, Fault> {
 mod tests {
     use super::*;
     use serde_json::json;
+
+    #[test]
+    fn a_start_that_runc_gave_up_failed_the_step() {
+        let given_up = "Internal error occurred: error executing command in container: failed to exec in container: failed to start exec \"1bf0\": OCI runtime exec \
+                        failed: exec failed: unable to start container process: waiting for init preliminary setup: read init-p: connection reset by peer: unknown";
+        assert!(was_never_started(given_up));
+        for for_good in [
+            "exec failed: unable to start container process: exec: \"nope\": executable file not found in $PATH: unknown",
+            "the connection closed before the exit code came",
+        ] {
+            assert!(!was_never_started(for_good), "{for_good}");
+        }
+    }
 
     #[test]
     fn the_exit_code_comes_from_the_status_channel() {

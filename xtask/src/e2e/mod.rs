@@ -90,7 +90,6 @@ const CHECKS: &[Check] = &[
     check("release-records-fit", surroundings::release_records_fit),
     check("pod-security", pod_security::pod_security),
     check("proxied", surroundings::proxied),
-    check("node-ports-reverted", surroundings::node_ports_reverted),
     check(
         "refused-before-anything-changes",
         refusals::refused_before_anything_changes,
@@ -111,7 +110,8 @@ const CHECKS: &[Check] = &[
         "identity-survives-recreation",
         recreation::identity_survives_and_sequential_is_the_same,
     ),
-    // After the comparison of objects: these two leave later revisions behind.
+    // After the comparisons of objects: these leave later revisions behind.
+    check("node-ports-reverted", surroundings::node_ports_reverted),
     check("stuck-pods", stuck_pods::named_within_half_a_minute),
     check("auto-unseal", auto_unseal::auto_unseal),
     by_hand("down-up", down::down_up),
